@@ -1,4 +1,3 @@
-// Package bench is `troupe bench`: a model, its kernels, and servers under load.
 package bench
 
 import (
@@ -21,10 +20,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/load/work"
 )
-
-func New() *cobra.Command {
-	return cli.Group("bench", "Measure a model, its kernels, or a server under load", newModel(), newKernels(), newServe())
-}
 
 type modelCommand struct {
 	bench.Setup

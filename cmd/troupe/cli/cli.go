@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,25 +43,6 @@ func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// suggestFlag adds the nearest name to the error of an unknown flag, and the type to
-// the error of an invalid value.
-func suggestFlag(c *cobra.Command, err error) error {
-	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		f := invalid.GetFlag()
-		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
-	}
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return err
-	}
-	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := configs.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-		return fmt.Errorf("%w; did you mean --%s?", err, near)
-	}
-	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
-}
-
 // Config reads the settings of a command: file, environment, flags.
 func Config(c *cobra.Command) (*configs.Config, error) { return ConfigFrom(c, c.Flags()) }
 
@@ -81,43 +61,4 @@ func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, err
 		err = fmt.Errorf("%w (%s)", err, source)
 	}
 	return cfg, err
-}
-
-// FlagGroup adds flags to a command and returns them for RefuseFlags.
-func FlagGroup(c *cobra.Command, add func(*pflag.FlagSet)) *pflag.FlagSet {
-	group := pflag.NewFlagSet("", pflag.ContinueOnError)
-	group.SortFlags = false
-	add(group)
-	c.Flags().AddFlagSet(group)
-	return group
-}
-
-// RefuseFlags returns an error if one of these flags was given. why completes a
-// sentence that begins with the flag.
-func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
-	group.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && err == nil {
-			err = fmt.Errorf("--%s %s", f.Name, why)
-		}
-	})
-	return err
-}
-
-// UnknownValue adds the nearest known value to the error of a flag.
-func UnknownValue(flag string, err error, value string, known []string) error {
-	if near := configs.Nearest(value, known); near != "" && near != value {
-		return fmt.Errorf("%s: %w; did you mean %s?", flag, err, near)
-	}
-	return fmt.Errorf("%s: %w", flag, err)
-}
-
-// GivenFlags returns the set flags' values by name, without API keys: reports get pasted.
-func GivenFlags(flags *pflag.FlagSet) map[string]string {
-	set := map[string]string{}
-	flags.Visit(func(f *pflag.Flag) {
-		if !strings.HasSuffix(f.Name, "api-key") {
-			set[f.Name] = f.Value.String()
-		}
-	})
-	return set
 }

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
@@ -54,42 +51,4 @@ func encode(w io.Writer, v any, indent string) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	return e.Encode(v)
-}
-
-// Status is a line on stderr that shows the progress of long work. It writes nothing
-// if stderr is not a terminal.
-type Status struct {
-	began, shown time.Time
-	on           bool
-}
-
-func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
-
-// Show replaces the line, at most every 100 ms. Work of less than 300 ms shows nothing.
-func (s *Status) Show(format string, args ...any) {
-	now := time.Now()
-	if !s.on || now.Sub(s.began) < 300*time.Millisecond || now.Sub(s.shown) < 100*time.Millisecond {
-		return
-	}
-	s.shown = now
-	fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
-}
-
-func (s *Status) Clear() {
-	if !s.shown.IsZero() {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
-	}
-	s.shown = time.Time{}
-}
-
-// LoadProgress shows the progress of loading weights.
-func LoadProgress() func(done, total int64) {
-	s := NewStatus()
-	return func(done, total int64) {
-		if done >= total {
-			s.Clear()
-			return
-		}
-		s.Show("loading weights: %3d %% of %s", done*100/max(total, 1), units.Bytes(total))
-	}
 }

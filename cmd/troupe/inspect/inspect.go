@@ -1,11 +1,15 @@
 // Package inspect is `troupe inspect`: settings, memory, prefix cache, tokens,
 // chat templates and logits.
+//
+// # Parts
+//
+//	inspect, config, cache     the group of commands; settings and their sources; the prefix cache of a server
+//	memory, live               the memory plan, with --url the memory of a running server, also recorded
+//	tokens, template, logits   tokenise, apply a chat template, compute logits
+//	jsonl                      streams of JSON lines
 package inspect
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
@@ -18,31 +22,6 @@ import (
 func New() *cobra.Command {
 	return cli.Group("inspect", "Show what is inside: settings, memory, cache, tokens, templates, logits",
 		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
-}
-
-func newConfig() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "config", Short: "Print every setting, its value and where it came from", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.Config(c)
-			if err != nil {
-				return err
-			}
-			values := cfg.Values()
-			for i := range values {
-				values[i].Hide()
-			}
-			return cli.Print(c, asJSON, values, cli.Table(0, func(w io.Writer) {
-				for _, v := range values {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Text(), v.Source)
-				}
-			}))
-		},
-	}
-	configs.AddFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
 }
 
 // openModel opens a model's files and the device, but no engine. The caller closes the

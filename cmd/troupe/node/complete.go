@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -13,17 +12,6 @@ import (
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
-
-// Sampling has the parameters of a local request. Set reports whether the user gave
-// a flag; parameters that were not given come from the model.
-type Sampling struct {
-	MaxTokens   int // 0: to the end of the context
-	Temperature float64
-	TopP        float64
-	TopK        int
-	Seed        uint64
-	Set         func(flag string) bool
-}
 
 // Message is one turn of a conversation.
 type Message struct {
@@ -70,38 +58,6 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 	}
 	m := httpapi.Model{Template: n.Template, Tokenizer: n.Tokenizer, Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens)}
 	return m.EncodeChat(ctx, chat.Input{Messages: conversation, AddGenerationPrompt: true, Now: time.Now()}, n.Config().HTTP.SpecialTokens)
-}
-
-// params checks a user's parameters and adds the defaults.
-func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
-	d := n.SamplingDefaults()
-	given := func(flag string, value, fallback float64) float64 {
-		if s.Set != nil && s.Set(flag) {
-			return value
-		}
-		return fallback
-	}
-	p := &messages.SamplingParams{
-		Temperature: float32(given("temperature", s.Temperature, d.Temperature)), TopP: float32(given("top-p", s.TopP, d.TopP)),
-		TopK: int32(given("top-k", float64(s.TopK), float64(d.TopK))), MinP: float32(d.MinP), RepetitionPenalty: float32(d.RepetitionPenalty),
-		EOSTokenIDs: n.EOS(), MaxTokens: s.MaxTokens, Seed: s.Seed, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
-	}
-	switch {
-	case !(p.Temperature >= 0 && p.Temperature <= 2):
-		return nil, fmt.Errorf("--temperature is %v; it must be between 0 and 2", s.Temperature)
-	case !(p.TopP > 0 && p.TopP <= 1):
-		return nil, fmt.Errorf("--top-p is %v; it must be above 0 and at most 1", s.TopP)
-	case p.TopK < 0:
-		return nil, fmt.Errorf("--top-k is %d; it must be at least 0", s.TopK)
-	case s.MaxTokens < 0:
-		return nil, fmt.Errorf("--max-tokens is %d; it must be at least 0", s.MaxTokens)
-	case s.MaxTokens == 0:
-		p.MaxTokens = math.MaxInt32
-	}
-	if s.Set == nil || !s.Set("seed") {
-		p.Seed = newSeed()
-	}
-	return p, nil
 }
 
 // localCalls numbers local calls; bit 63 keeps them apart from the HTTP adapter's.

@@ -85,43 +85,6 @@ func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	}
 }
 
-// EOS returns the tokens that end an output.
-func (n *Node) EOS() []int32 {
-	if eos := n.Checkpoint.Config.EOS; len(eos) > 0 {
-		return eos
-	}
-	if id, ok := n.Tokenizer.EOS(); ok {
-		return []int32{id}
-	}
-	return nil
-}
-
-// SamplingDefaults are for unset parameters: the model's recommendation, or the API's.
-func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
-	d, g := httpapi.OpenAIDefaults, &n.Checkpoint.Config.Generation
-	if n.Config().SamplingFrom == "openai" {
-		return d
-	}
-	for _, f := range []struct {
-		to   *float64
-		from *float32
-	}{{&d.Temperature, g.Temperature}, {&d.TopP, g.TopP}, {&d.MinP, g.MinP}, {&d.RepetitionPenalty, g.RepetitionPenalty}} {
-		if f.from != nil {
-			*f.to = float64(*f.from)
-		}
-	}
-	if g.TopK != nil {
-		d.TopK = int(*g.TopK)
-	}
-	if g.DoSample != nil && !*g.DoSample {
-		d.Temperature = 0
-	}
-	return d
-}
-
-// abortGrace is the time limit for the answers of requests that a shutdown aborts.
-const abortGrace = 2 * time.Second
-
 // Serve answers requests until ctx ends and then drains: readiness is false, new
 // calls are refused, and open ones are aborted if they do not finish within
 // DrainTimeout. It closes the listeners.
@@ -151,48 +114,4 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 	case <-ctx.Done():
 		return n.drain(context.WithoutCancel(ctx), api)
 	}
-}
-
-func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
-	timeout := n.Config().DrainTimeout
-	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; waiting for open requests")
-	api.Drain()
-	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)
-	defer cancel()
-	err := n.drained(limit)
-	if errors.Is(err, errDrainOver) {
-		n.opt.Log.Warn().Msg("drain-timeout expired; aborting the remaining requests")
-		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
-		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
-		defer cancel()
-		if err = n.drained(limit); errors.Is(err, errDrainOver) {
-			err = nil // their clients do not read
-		}
-	}
-	return errors.Join(err, closed(api.Shutdown(limit)))
-}
-
-var errDrainOver = errors.New("drain-timeout expired")
-
-// drained waits until no request is open. It returns the reason if the engine gives up.
-func (n *Node) drained(limit context.Context) error {
-	done := make(chan error, 1)
-	go func() { done <- n.Engine.Drain(limit) }()
-	select {
-	case err := <-n.Fatal:
-		return err
-	case err := <-done:
-		if err != nil {
-			return context.Cause(limit)
-		}
-		return nil
-	}
-}
-
-// closed drops the error of a shutdown that had to cut connections.
-func closed(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }

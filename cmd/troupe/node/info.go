@@ -1,9 +1,6 @@
 package node
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -57,23 +54,4 @@ func (n *Node) bytes() map[string]int64 {
 		}
 	}
 	return sum
-}
-
-// Fingerprint names everything that may change a bit of a result. Replicas with the
-// same fingerprint return the same tokens.
-func (n *Node) Fingerprint() string {
-	hash := "computing"
-	if h := n.hash.Load(); h != nil {
-		hash = *h
-	}
-	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
-}
-
-// shortFingerprint is for answers; "" while the weights are still being hashed.
-func (n *Node) shortFingerprint() string {
-	if n.hash.Load() == nil {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(n.Fingerprint()))
-	return "fp_" + hex.EncodeToString(sum[:6])
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/shell"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // runtimeLog copies the actor runtime's log lines to ours. Its dead letters contain
@@ -70,5 +72,11 @@ func attribute(event *zerolog.Event, a slog.Attr) *zerolog.Event {
 		return event.Interface(key, v)
 	default:
 		return event.Str(key, fmt.Sprintf("%T", v))
+	}
+}
+
+func SetLogLevel(level *telemetry.LogLevel, c *configs.Config) {
+	if l, err := zerolog.ParseLevel(c.LogLevel); err == nil { // configs has checked it
+		level.Set(l)
 	}
 }

@@ -1,17 +1,21 @@
 // Package node builds one serving process from its settings: model, device, memory plan,
 // engine and HTTP adapter. It is the only package that depends on all of them.
+//
+// # Parts
+//
+//	open, close, engine            the Node and the order of its start; its end; the engine's options
+//	device, memoryplan, template   the device and its weights; sizes of pool and workspace; the chat template
+//	http, drain, reload            listeners and the HTTP adapter; its shutdown; settings that change live
+//	complete, sampling             requests of this process, without HTTP; their parameters and the model's defaults
+//	info, fingerprint              the answer of /server_info; what may change a bit of a result
+//	log, recording                 log lines of the actor runtime, the log level; the file of record-trace
 package node
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +26,6 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
@@ -155,175 +158,4 @@ func (n *Node) openText(context.Context) (err error) {
 	}
 	n.TemplateFault = err
 	return nil
-}
-
-// Template returns the chat template of the settings, else the model's; nil if none.
-func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*chat.Template, error) {
-	if c.ChatTemplate != "" {
-		t, err := TemplateFile(c.ChatTemplate)
-		return t, c.Explain(configs.About(err, "chat-template"))
-	}
-	source := tok.ChatTemplates()["default"]
-	if source == "" {
-		return nil, nil
-	}
-	return parseTemplate(files.ChatTemplate(), source)
-}
-
-func TemplateFile(file string) (*chat.Template, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("chat-template: %w", err)
-	}
-	if len(text) == 0 {
-		return nil, fmt.Errorf("chat-template: %s is empty; give a Jinja template, or leave the setting out for the model's own", file)
-	}
-	return parseTemplate(file, string(text))
-}
-
-func parseTemplate(name, source string) (*chat.Template, error) {
-	t, err := chat.Parse(name, source)
-	if err != nil {
-		return nil, fmt.Errorf("%w; use another one with --chat-template FILE", err)
-	}
-	return t, nil
-}
-
-func OpenDevice(c *configs.Config) (gpu.Device, error) {
-	o := c.CPU
-	if c.DataParallel > 1 { // the engines share the processors
-		o.Threads = max(1, cmp.Or(o.Threads, runtime.GOMAXPROCS(0))/c.DataParallel)
-	}
-	device, err := cpu.New(o)
-	// Other settings are checked when they are loaded. Only here it shows whether
-	// the processor has the instruction set.
-	return device, c.Explain(configs.About(err, "instruction-set"))
-}
-
-func (n *Node) openDevice(ctx context.Context) (err error) {
-	c := n.Config()
-	if n.Device, err = OpenDevice(c); err != nil {
-		return err
-	}
-	// A first plan refuses a model that does not fit before its weights are loaded. The
-	// second uses the memory that they left.
-	planned, err := PlanOn(n.Device, c, n.Checkpoint)
-	for _, w := range planned.Weights.Changed {
-		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).
-			Msg("weights are converted to another type: " + w.Why)
-	}
-	if err != nil {
-		return err
-	}
-	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
-		return configs.About(err, "model")
-	}
-	n.Models = []gpu.Model{n.Model}
-	for range c.DataParallel - 1 {
-		shared, ok := n.Model.(gpu.Sharer)
-		if !ok {
-			return configs.About(fmt.Errorf("the %s device cannot share weights between engines; set data-parallel-size to 1", n.Device.Info().Kind), "data-parallel-size")
-		}
-		n.Models = append(n.Models, shared.Share())
-	}
-	after, err := n.Device.Memory()
-	if err != nil {
-		return err
-	}
-	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, DeviceMemory{
-		Before: planned.Before, After: after.Available, WeightBytes: n.Model.Bytes()["weights"]}); err != nil {
-		return err
-	}
-	plan := n.opt.Log.Info()
-	for _, f := range n.Plan.Figures {
-		name := f.Name // it tells the unit of a count
-		if f.Unit == "bytes" {
-			name += "_bytes"
-		}
-		plan.Int64(name, f.Value)
-	}
-	plan.Str("bound", n.Plan.Bound).Msg("memory plan")
-	for _, w := range n.Plan.Warnings {
-		n.opt.Log.Warn().Msg(w)
-	}
-	if !n.opt.Unhashed {
-		n.startHash(ctx)
-	}
-	p := n.Checkpoint.Program
-	layout, err := gpu.ParseLayout(c.KVLayout)
-	if err != nil {
-		return err
-	}
-	rows := n.Plan.MaxRunning
-	// The scheduler gives prompts a page even if decoding rows use up the limits, and
-	// adds an unchunked prompt to all decoding rows.
-	spec := gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
-		Rows: rows, Context: p.Context, StepTokens: stepTokens(c, p, rows) + rows + c.PageSize}
-	for _, m := range n.Models {
-		if err := m.NewPool(spec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// startHash hashes the weights in the background: it may read all of them, and
-// nothing waits for the result.
-func (n *Node) startHash(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		if h, err := n.Checkpoint.Hash(ctx); err == nil {
-			n.hash.Store(&h)
-		}
-	})
-	n.stopHash = func() {
-		cancel()
-		done.Wait()
-	}
-}
-
-// Close stops what Open has started.
-func (n *Node) Close(ctx context.Context) error {
-	if n.stopHash != nil {
-		n.stopHash()
-	}
-	var errs []error
-	if n.Engine != nil {
-		if err := n.Engine.Stop(ctx); err != nil {
-			return err // the device may still compute; the process must end
-		}
-	}
-	for _, m := range n.Models {
-		errs = append(errs, m.Close())
-	}
-	if n.Checkpoint != nil {
-		errs = append(errs, n.Checkpoint.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// closeLimit is how long the end of the process waits for the device to finish.
-const closeLimit = 10 * time.Second
-
-// CloseInTime is Close for a process that ends: ctx may already be cancelled, and a
-// device that does not finish is not waited for.
-func (n *Node) CloseInTime(ctx context.Context) error { return n.closeWithin(ctx, closeLimit) }
-
-func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errNotQuiet)
-	defer cancel()
-	err := n.Close(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) == errNotQuiet {
-		return errNotQuiet
-	}
-	return err
-}
-
-var errNotQuiet = errors.New("the device did not finish its step in time")
-
-func newSeed() uint64 {
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:])
 }

@@ -3,12 +3,9 @@ package node
 import (
 	"context"
 
-	"github.com/rs/zerolog"
-
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // Reloads is how a running server reads its settings again.
@@ -69,10 +66,4 @@ func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Con
 	}
 	n.config.Store(next) // drain-timeout and the sources are read there
 	return changed, nil
-}
-
-func SetLogLevel(level *telemetry.LogLevel, c *configs.Config) {
-	if l, err := zerolog.ParseLevel(c.LogLevel); err == nil { // configs has checked it
-		level.Set(l)
-	}
 }

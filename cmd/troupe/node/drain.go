@@ -1,0 +1,57 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// abortGrace is the time limit for the answers of requests that a shutdown aborts.
+const abortGrace = 2 * time.Second
+
+func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
+	timeout := n.Config().DrainTimeout
+	n.opt.Log.Info().Dur("timeout_ms", timeout).Msg("shutting down; waiting for open requests")
+	api.Drain()
+	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)
+	defer cancel()
+	err := n.drained(limit)
+	if errors.Is(err, errDrainOver) {
+		n.opt.Log.Warn().Msg("drain-timeout expired; aborting the remaining requests")
+		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
+		defer cancel()
+		if err = n.drained(limit); errors.Is(err, errDrainOver) {
+			err = nil // their clients do not read
+		}
+	}
+	return errors.Join(err, closed(api.Shutdown(limit)))
+}
+
+var errDrainOver = errors.New("drain-timeout expired")
+
+// drained waits until no request is open. It returns the reason if the engine gives up.
+func (n *Node) drained(limit context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- n.Engine.Drain(limit) }()
+	select {
+	case err := <-n.Fatal:
+		return err
+	case err := <-done:
+		if err != nil {
+			return context.Cause(limit)
+		}
+		return nil
+	}
+}
+
+// closed drops the error of a shutdown that had to cut connections.
+func closed(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

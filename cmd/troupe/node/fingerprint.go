@@ -1,0 +1,44 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+)
+
+// startHash hashes the weights in the background: it may read all of them, and
+// nothing waits for the result.
+func (n *Node) startHash(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		if h, err := n.Checkpoint.Hash(ctx); err == nil {
+			n.hash.Store(&h)
+		}
+	})
+	n.stopHash = func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// Fingerprint names everything that may change a bit of a result. Replicas with the
+// same fingerprint return the same tokens.
+func (n *Node) Fingerprint() string {
+	hash := "computing"
+	if h := n.hash.Load(); h != nil {
+		hash = *h
+	}
+	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
+}
+
+// shortFingerprint is for answers; "" while the weights are still being hashed.
+func (n *Node) shortFingerprint() string {
+	if n.hash.Load() == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(n.Fingerprint()))
+	return "fp_" + hex.EncodeToString(sum[:6])
+}
