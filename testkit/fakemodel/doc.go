@@ -21,4 +21,11 @@
 //   - Steps execute one at a time in the order of Submit; so do their callbacks.
 //   - A callback runs on the goroutine of Submit, of Complete (Manual) or on a
 //     goroutine of the executor (Async), never under a lock.
+//
+// # Parts
+//
+//	executor, options    steps one at a time, callbacks, violations; settings
+//	step, rows           a step's work: KV stored, read and sampled; page tables from the deltas
+//	draw, expected       the hashes; the output of a request, computed without pages
+//	fence, faults        pages that two steps may not use; steps that fail, panic or hang
 package fakemodel

@@ -9,37 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// Shape is a decoder in the style of Llama.
-type Shape struct {
-	Name         string
-	Vocab        int
-	Hidden       int
-	Layers       int
-	Heads        int
-	KVHeads      int
-	HeadDim      int
-	Intermediate int // width of the MLP
-	Context      int
-	Bias         bool // of Q, K and V
-	QKNorm       bool
-	Tied         bool // the output matrix is the embedding
-	// DType is the type of the weights. Of a quantised type are the matrices
-	// whose rows fill its blocks; the others are F16 and vectors F32.
-	DType gpu.DType
-}
-
-func (s Shape) dtypeOf(shape []int) gpu.DType {
-	switch {
-	case !s.DType.Quantised():
-		return s.DType
-	case len(shape) == 1:
-		return gpu.F32
-	case shape[1]%s.DType.BlockLen() != 0:
-		return gpu.F16
-	}
-	return s.DType
-}
-
 // builder collects a program and the weights it names.
 type builder struct {
 	shape   Shape
