@@ -19,7 +19,7 @@ type Model interface {
 	Quiesce(done func())
 	// Bytes is the memory held, measured, by purpose: "weights", "kv", "activations"
 	// (buffers of the step's rows), "workspace" (scratch of kernels). It may be called
-	// from any goroutine, also while a step runs.
+	// from any goroutine, also while a step runs, but not during NewPool or Close.
 	Bytes() map[string]int64
 	// Close frees everything. No step may be in flight.
 	Close() error
