@@ -242,19 +242,20 @@ func TestPoliciesWithoutACacheWarn(t *testing.T) {
 // Settings that have no effect because of another one cause warnings.
 func TestSettingsWithoutEffectWarn(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"schedule-low-priority-values-first: true":                            "schedule-low-priority-values-first",
-		"schedule-low-priority-values-first: true\nschedule-policy: priority": "",
-		"queue-timeout: 10s\nrequest-timeout: 10s":                            "queue-timeout 10s has no effect",
-		"queue-timeout: 9s\nrequest-timeout: 10s":                             "",
-		"request-timeout: 10s":                                                "", // queue-timeout is the default
-		"queue-timeout: 9s":                                                   "",
-		"max-queued-requests: 11\nmax-open-requests: 10":                      "max-queued-requests 11 has no effect",
-		"max-queued-requests: 10\nmax-open-requests: 10":                      "",
-		"kv-events: true\napi-key: [a, b]":                                    "it requires admin-api-key",
-		"kv-events: true\napi-key: [a, b]\nadmin-api-key: c":                  "",
-		"kv-events: true\napi-key: [a, a]":                                    "",
-		"kv-events: true":                                                     "",
-		"api-key: [a, b]":                                                     "",
+		"schedule-low-priority-values-first: true":                                  "schedule-low-priority-values-first",
+		"schedule-low-priority-values-first: true\nschedule-policy: priority":       "",
+		"schedule-low-priority-values-first: true\nradix-eviction-policy: priority": "",
+		"queue-timeout: 10s\nrequest-timeout: 10s":                                  "queue-timeout 10s has no effect",
+		"queue-timeout: 9s\nrequest-timeout: 10s":                                   "",
+		"request-timeout: 10s":                                                      "", // queue-timeout is the default
+		"queue-timeout: 9s":                                                         "",
+		"max-queued-requests: 11\nmax-open-requests: 10":                            "max-queued-requests 11 has no effect",
+		"max-queued-requests: 10\nmax-open-requests: 10":                            "",
+		"kv-events: true\napi-key: [a, b]":                                          "it requires admin-api-key",
+		"kv-events: true\napi-key: [a, b]\nadmin-api-key: c":                        "",
+		"kv-events: true\napi-key: [a, a]":                                          "",
+		"kv-events: true":                                                           "",
+		"api-key: [a, b]":                                                           "",
 	} {
 		c, _, err := load(t, yaml, nil)
 		if err != nil {

@@ -165,7 +165,7 @@ func (c *Config) settings() []setting {
 			usage: "allocate consecutive KV pages to a request if a long enough free range exists (not related to kv-layout)"},
 		{key: "disable-radix-cache", to: &c.DisableRadixCache, usage: "disable the prefix cache"},
 		{key: "radix-eviction-policy", to: &c.EvictionPolicy, check: oneOf(policies.Names()...),
-			usage: "which entry the prefix cache evicts first: lru (least recently used), lfu (least frequently used), slru (used once before used more often), fifo (oldest), filo (newest), mru (most recently used), priority (lowest request priority) or gittins (learns which conversations continue; 240 bytes more per page)"},
+			usage: "which entry the prefix cache evicts first: lru (least recently used), lfu (least frequently used), slru (entries used once before entries used more often), fifo (oldest), filo (newest), mru (most recently used), priority (lowest request priority) or gittins (learns which conversations continue; 240 bytes more per page)"},
 		{key: "kv-events", to: &c.Cache.Events, marks: serve,
 			usage: "publish changes of the prefix cache at /v1/kv_events; costs a SHA-256 per computed page"},
 		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve, check: within(1, 1<<30),

@@ -54,8 +54,8 @@ func (c *Config) Warnings() (notes []string) {
 	policy, r, keys := c.Queue.SchedulePolicy, &c.Requests, c.HTTP.APIKeys
 	used := (&queue.Options{SchedulePolicy: policy, CacheDisabled: c.DisableRadixCache}).Effective()
 	warn(used != policy, "schedule-policy %s requires the prefix cache, which disable-radix-cache turns off; using %s instead", policy, used)
-	warn(c.LowPriorityFirst && policy != "priority",
-		"schedule-low-priority-values-first has no effect: it reverses the order of schedule-policy priority, but the policy is %s", policy)
+	warn(c.LowPriorityFirst && policy != "priority" && c.EvictionPolicy != "priority",
+		"schedule-low-priority-values-first has no effect: neither schedule-policy (%s) nor radix-eviction-policy (%s) is priority", policy, c.EvictionPolicy)
 	warn(r.RequestTimeout > 0 && r.QueueTimeout >= r.RequestTimeout && c.given("queue-timeout"),
 		"queue-timeout %v has no effect: request-timeout %v ends every request no later than that", r.QueueTimeout, r.RequestTimeout)
 	warn(r.MaxQueuedRequests > r.MaxOpenRequests,

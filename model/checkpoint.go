@@ -103,7 +103,7 @@ func (c *Checkpoint) match() error {
 			// A bias or a norm that the configuration does not mention: results
 			// would be wrong without an error.
 			info, _ := c.Weights.Info(name)
-			return fmt.Errorf("%s: tensor %s does not belong to a %s with this configuration; the configuration and the weights are of different models; download both from the same place", info.File, info.Title(), c.Config.Architecture)
+			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration, so the two are of different models; download both from the same place", info.File, info.Title(), c.Config.Architecture)
 		}
 		c.Unused = append(c.Unused, name)
 	}

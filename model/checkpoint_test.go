@@ -112,7 +112,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 	}{
 		{"no output matrix", directory("LlamaForCausalLM", false, store(t, made(t, "LlamaForCausalLM", true, 1), nil)), model.OpenOptions{}, []string{"lm_head.weight", "download both"}},
 		{"biases missing", directory("Qwen2ForCausalLM", false, plain), model.OpenOptions{}, []string{"q_proj.bias", "is missing from the weights"}},
-		{"biases too many", directory("LlamaForCausalLM", false, store(t, made(t, "Qwen2ForCausalLM", false, 1), nil)), model.OpenOptions{}, []string{"_proj.bias", "does not belong to a LlamaForCausalLM"}},
+		{"biases too many", directory("LlamaForCausalLM", false, store(t, made(t, "Qwen2ForCausalLM", false, 1), nil)), model.OpenOptions{}, []string{"_proj.bias", "is not part of a LlamaForCausalLM"}},
 		{"shape", directory("LlamaForCausalLM", false, store(t, llama, func(h map[string]any) { h[q].(map[string]any)["shape"] = []int{12, 48} })), model.OpenOptions{}, []string{weights.SingleFile, q, "[12 48]", "[24 24]"}},
 		{"type", directory("LlamaForCausalLM", false, store(t, llama, func(h map[string]any) { h[q].(map[string]any)["dtype"] = "I16" })), model.OpenOptions{}, []string{q, "I16", "BF16"}},
 		{"cut off", directory("LlamaForCausalLM", false, plain[:len(plain)-1]), model.OpenOptions{}, []string{weights.SingleFile, "incomplete"}},

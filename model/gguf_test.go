@@ -218,8 +218,8 @@ func TestOpenGGUFRefuses(t *testing.T) {
 		"missing":           {without("blk.1.ffn_up.weight"), []string{"small.gguf", "tensor blk.1.ffn_up.weight is missing"}},
 		"missing embedding": {without("token_embd.weight"), []string{"tensor token_embd.weight is missing"}},
 		"shape":             {add("blk.0.attn_v.weight", 12, 24), []string{"model.layers.0.self_attn.v_proj.weight (blk.0.attn_v.weight in the file)", "[12 24]", "[24 24]"}},
-		"experts":           {add("blk.0.ffn_gate_exps.weight", 2, 2), []string{"blk.0.ffn_gate_exps.weight in the file", "does not belong to a LlamaForCausalLM"}},
-		"norms of heads":    {add("blk.0.attn_q_norm.weight", 12), []string{"blk.0.attn_q_norm.weight in the file", "does not belong to a LlamaForCausalLM"}},
+		"experts":           {add("blk.0.ffn_gate_exps.weight", 2, 2), []string{"blk.0.ffn_gate_exps.weight in the file", "is not part of a LlamaForCausalLM"}},
+		"norms of heads":    {add("blk.0.attn_q_norm.weight", 12), []string{"blk.0.attn_q_norm.weight in the file", "is not part of a LlamaForCausalLM"}},
 		"two of one name":   {add("model.norm.weight", 24), []string{"output_norm.weight", "model.norm.weight", "both"}},
 		"bias in blocks":    {quantised, []string{"blk.0.attn_q.bias", "Q8_0", "reordered"}},
 	} {

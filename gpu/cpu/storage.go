@@ -33,7 +33,7 @@ func (h storage) exact() bool {
 var reasons = [...]string{
 	asStored: "as stored", asRequested: "as set by weight-dtype",
 	sameValues: "there is no kernel for the stored type; this type holds the same values",
-	asFloat32:  "there is no kernel for the stored type with activation-dtype f32; with int8 it would be q8_0",
+	asFloat32:  "there is no kernel for the stored type with activation-dtype f32; with activation-dtype int8 the weights would be q8_0",
 	toNearest:  "there is no kernel for the stored type; this is the nearest type",
 	unevenRows: "the row length is not a multiple of 32, which weight-dtype requires",
 	forLogits:  "the output matrix is kept at a higher precision than weight-dtype",

@@ -47,7 +47,7 @@ func (t *Table) checkSampling(s *gpu.Sampling) error {
 	case !(s.Temperature >= 0): // or NaN
 		return fmt.Errorf("temperature is %v; it must be at least 0", s.Temperature)
 	case !(s.TopP >= 0):
-		return fmt.Errorf("top_p is %v; it must be between 0 and 1", s.TopP)
+		return fmt.Errorf("top_p is %v; it must be at least 0", s.TopP)
 	case !(s.MinP >= 0 && s.MinP <= 1):
 		return fmt.Errorf("min_p is %v; it must be between 0 and 1", s.MinP)
 	case s.TopK < 0:
@@ -55,7 +55,7 @@ func (t *Table) checkSampling(s *gpu.Sampling) error {
 	case !(s.RepetitionPenalty > 0):
 		return fmt.Errorf("repetition_penalty is %v; it must be above 0 (1: off)", s.RepetitionPenalty)
 	case s.FrequencyPenalty != s.FrequencyPenalty || s.PresencePenalty != s.PresencePenalty:
-		return errors.New("a penalty is not a number")
+		return errors.New("frequency_penalty or presence_penalty is not a number")
 	}
 	for _, b := range s.Bias {
 		if !t.known(b.Token) || b.Bias != b.Bias {

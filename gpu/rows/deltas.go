@@ -39,7 +39,7 @@ func (t *Table) apply(b *gpu.StepBatch) error {
 
 func (t *Table) row(id gpu.Row, what string) (*row, error) {
 	if id < 0 || int(id) >= len(t.rows) {
-		return nil, fmt.Errorf("row %d is %s, but there are only rows 0 to %d", id, what, len(t.rows)-1)
+		return nil, fmt.Errorf("row %d cannot be %s: there are only rows 0 to %d", id, what, len(t.rows)-1)
 	}
 	return &t.rows[id], nil
 }
@@ -48,7 +48,7 @@ func (t *Table) row(id gpu.Row, what string) (*row, error) {
 func (t *Table) find(id gpu.Row, what string) (*row, error) {
 	r, err := t.row(id, what)
 	if err == nil && !r.open {
-		err = fmt.Errorf("row %d is %s, but is not open", id, what)
+		err = fmt.Errorf("row %d cannot be %s: it is not open", id, what)
 	}
 	return r, err
 }
@@ -60,7 +60,7 @@ func (t *Table) start(o *gpu.RowOpened) error {
 		return err
 	}
 	if r.open {
-		return fmt.Errorf("row %d is opened, but is already open", o.Row)
+		return fmt.Errorf("row %d cannot be opened: it is already open", o.Row)
 	}
 	if err := t.checkOpened(o); err != nil {
 		return fmt.Errorf("row %d: %w", o.Row, err)

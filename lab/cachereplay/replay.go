@@ -108,7 +108,7 @@ func New(opts Options) (*Replay, error) {
 	case opts.Eviction == FIFO:
 		p.cache = &fifoTable{resident: map[uint64]bool{}}
 	case opts.Eviction == Belady && opts.Future == nil:
-		err = errors.New("belady must read the whole trace first")
+		err = errors.New("bug: belady was started before it had read the whole trace; please report this")
 	case opts.Eviction == Belady:
 		p.cache = &beladyTable{future: opts.Future, at: map[uint64]int{}}
 	default:

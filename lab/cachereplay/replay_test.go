@@ -199,7 +199,7 @@ func TestReplayRefuses(t *testing.T) {
 		{Options{Eviction: "lru", Index: "hash"}, `index "hash" is not known`},
 		{Options{Eviction: "lru", Index: BlockIndex}, "--eviction lru requires --index auto or tree"},
 		{Options{Eviction: Belady, Index: TreeIndex}, "--eviction belady requires --index auto or blocks"},
-		{Options{Eviction: Belady}, "belady must read the whole trace"},
+		{Options{Eviction: Belady}, "belady was started before it had read the whole trace"},
 	} {
 		if _, err := New(c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.opts, err, c.want)

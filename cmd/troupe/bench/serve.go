@@ -73,7 +73,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&b.endpoint, "endpoint", "", "completions or chat (default: chat for conversations, otherwise completions)")
 	b.work.add(flags)
 	flags.IntVar(&b.load.Sessions, "num-prompts", 0, "number of requests or conversations. 0: all of the dataset; for random 100, or no limit with --duration")
-	flags.IntVar(&b.load.Concurrency, "concurrency", 0, "maximum number of requests at once; 0: 8 without --rate, no limit with it or with a trace")
+	flags.IntVar(&b.load.Concurrency, "concurrency", 0, "maximum number of requests at once; 0: the default (8 without --rate, no limit with --rate or a trace)")
 	flags.StringVar(&b.rate, "rate", "", "mean number of requests per second, or inf for all at once")
 	flags.StringVar(&b.burstiness, "burstiness", "1", "burstiness of the arrivals with --rate: 1: Poisson process; below 1: more bursts; inf: evenly spaced")
 	flags.DurationVar(&b.load.Duration, "duration", 0, "time after which no new request is sent; running ones are completed. 0: no limit")

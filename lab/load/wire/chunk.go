@@ -170,7 +170,7 @@ func (k *Chunk) count() (int, error) {
 	}
 	f, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || !(f >= 0 && f <= 1<<50) {
-		return 0, fmt.Errorf("%.40s is not a number of tokens", value)
+		return 0, fmt.Errorf(`"usage" has %.40s, which is not a number of tokens`, value)
 	}
 	return int(f), nil
 }

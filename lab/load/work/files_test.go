@@ -75,7 +75,7 @@ func TestGSM8KRefuses(t *testing.T) {
 		want string
 	}{
 		{GSM8K{File: "/nowhere", Output: 1}, "does not exist"},
-		{GSM8K{File: file(t, ""), Output: 1}, "no problems"},
+		{GSM8K{File: file(t, ""), Output: 1}, "no questions"},
 		{GSM8K{File: file(t, problems+"x"), Output: 1}, "line 5"},
 		{GSM8K{File: file(t, `{"question":"a","answer":"b"}`), Output: 1}, "ends in ####"},
 		{GSM8K{File: file(t, problems), Shots: 3, Output: 1}, "lower --gsm8k-num-shots"},

@@ -46,11 +46,11 @@ func (o GSM8K) Open() (*Source, error) {
 			return nil, err
 		}
 		if len(examples) < o.Shots {
-			return nil, fmt.Errorf("%s has %d problems, but --gsm8k-num-shots is %d; lower it", o.ShotsFile, len(examples), o.Shots)
+			return nil, fmt.Errorf("%s has %d questions, but --gsm8k-num-shots is %d; lower it", o.ShotsFile, len(examples), o.Shots)
 		}
 	} else {
 		if len(questions) <= o.Shots {
-			return nil, fmt.Errorf("%s has %d problems, too few for %d examples and questions; lower --gsm8k-num-shots or set --gsm8k-shots-path", o.File, len(questions), o.Shots)
+			return nil, fmt.Errorf("%s has %d questions, too few for %d examples and questions; lower --gsm8k-num-shots or set --gsm8k-shots-path", o.File, len(questions), o.Shots)
 		}
 		questions = questions[o.Shots:]
 	}
@@ -104,7 +104,7 @@ func readProblems(path string) ([]problem, error) {
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, fmt.Errorf("%s: the file has no problems", path)
+		return nil, fmt.Errorf("%s: the file has no questions; give a JSON lines file of the GSM8K data set", path)
 	}
 	return all, nil
 }

@@ -9,7 +9,7 @@ func (l Level) lacks() string {
 	if l == Portable {
 		return ""
 	}
-	return "an x86-64 instruction set"
+	return "an x86-64 processor"
 }
 
 func pause(int) {}
