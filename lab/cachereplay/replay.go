@@ -25,8 +25,7 @@ const (
 	BlockIndex Index = "blocks" // the table of blocks
 )
 
-// DefaultHistory is the number of evicted blocks that a policy remembers: all of an
-// hour's trace, 60 bytes each.
+// DefaultHistory is enough for an hour's trace; an evicted block takes 60 bytes.
 const DefaultHistory = 1 << 20
 
 // Options choose one replay.
@@ -36,8 +35,7 @@ type Options struct {
 	// Capacity is the room in blocks; 0 means unlimited. Hard: exceeded only
 	// between the insertion and the eviction of one request.
 	Capacity int
-	// History is the number of evicted blocks whose uses the tree's policies
-	// remember; 0 means DefaultHistory.
+	// History is how many evicted blocks the policies remember; 0: DefaultHistory.
 	History int
 	Future  *Future // for belady: all requests, read before
 }
@@ -51,8 +49,7 @@ type Result struct {
 	Blocks   int    `json:"blocks"`
 	Hits     int    `json:"hit_blocks"`
 	Evicted  int    `json:"evicted_blocks"`
-	// Oversized requests had more blocks than the capacity, the first of them on
-	// line OversizedLine of the trace.
+	// Oversized requests had more blocks than the capacity, the first on OversizedLine.
 	Oversized     int     `json:"oversized_requests"`
 	OversizedLine int     `json:"oversized_line,omitempty"`
 	HitRatio      float64 `json:"hit_ratio"` // hit blocks / all blocks
@@ -142,25 +139,14 @@ func (p *Replay) Step(r *trace.Request) error {
 // ErrNoBlocks is the error of a trace without prefixes.
 var ErrNoBlocks = errors.New("the trace has no block ids, so the hit ratio would be 0; use a trace that has them (mooncake, weka, jsonl)")
 
-// TooSmallError is the error if no request of a trace fits into the capacity.
-type TooSmallError struct {
-	Capacity     int // blocks
-	Blocks, Line int // of the smallest request
-}
-
-func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("--capacity %d is too small: the smallest request, on line %d, has %d blocks; use at least %d",
-		e.Capacity, e.Line, e.Blocks, e.Blocks)
-}
-
-// Result is the count so far, with ErrNoBlocks or a *TooSmallError if it means nothing.
+// Result is the count so far, with ErrNoBlocks or another error if it means nothing.
 func (p *Replay) Result() (Result, error) {
 	r := p.result
 	switch {
 	case r.Blocks == 0:
 		return r, ErrNoBlocks
 	case r.Oversized > 0 && p.smallest > r.Capacity:
-		return r, &TooSmallError{Capacity: r.Capacity, Blocks: p.smallest, Line: p.line}
+		return r, fmt.Errorf("--capacity %d is too small: the smallest request, on line %d, has %d blocks; use at least %[3]d", r.Capacity, p.line, p.smallest)
 	}
 	r.HitRatio = float64(r.Hits) / float64(r.Blocks)
 	return r, nil

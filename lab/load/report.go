@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -28,7 +27,7 @@ type Report struct {
 	E2E         measure.Latency  `json:"e2e_ms"`
 	SendDelay   *measure.Latency `json:"send_delay_ms,omitempty"` // of open-loop requests: sent after they were due
 	Client      ClientCost       `json:"client"`
-	Notes       []string         `json:"notes,omitempty"`
+	Notes       measure.Notes    `json:"notes,omitempty"`
 }
 
 // Setup is the settings of the run.
@@ -180,10 +179,9 @@ func NewReport(setup Setup, res *Result) *Report {
 		p.Accuracy = &accuracy
 	}
 	p.notes(res, whole, silent, short)
-	if counted.pieces > 0 && float64(counted.tokens) > 1.02*float64(counted.pieces) {
-		p.Notes = append(p.Notes, fmt.Sprintf("each streamed chunk contains %.2f tokens on average: ITL is the gap between chunks, TPOT the time per token",
-			float64(counted.tokens)/float64(counted.pieces)))
-	}
+	tokens, pieces := float64(counted.tokens), float64(counted.pieces)
+	p.Notes.If(pieces > 0 && tokens > 1.02*pieces,
+		"each streamed chunk contains %.2f tokens on average: ITL is the gap between chunks, TPOT the time per token", tokens/pieces)
 	return p
 }
 
@@ -240,42 +238,24 @@ const tooBusy = 0.8
 
 // notes adds what a reader of the figures must know.
 func (p *Report) notes(res *Result, whole, silent, short int) {
-	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
-	finished := p.Requests.Finished
-	switch counted := p.Tokens.ByServer; {
-	case finished == 0:
-	case counted == 0 && p.Setup.Stream:
-		note("the server sends no \"usage\": each streamed chunk counts as one output token, and prompts count with their requested length")
-	case counted == 0:
-		note("the server sends no \"usage\": output tokens are not known, and prompts count with their requested length")
-	case counted < finished:
-		note("%d of %d responses have no \"usage\": each of their streamed chunks counts as one output token", finished-counted, finished)
+	note, finished, counted := p.Notes.If, p.Requests.Finished, p.Tokens.ByServer
+	none := finished > 0 && counted == 0
+	note(none && p.Setup.Stream,
+		"the server sends no \"usage\": each streamed chunk counts as one output token, and prompts count with their requested length")
+	note(none && !p.Setup.Stream,
+		"the server sends no \"usage\": output tokens are not known, and prompts count with their requested length")
+	note(counted > 0 && counted < finished,
+		"%d of %d responses have no \"usage\": each of their streamed chunks counts as one output token", finished-counted, finished)
+	note(whole > 0, "%d responses were not streamed although requested: they are not in TTFT, TPOT and ITL", whole)
+	note(silent > 0, "%d responses had no text: they are not in TTFT and TPOT", silent)
+	note(short > 0, "%d responses are shorter than requested: the server ignored ignore_eos, or the context was full", short)
+	note(p.Requests.Retries > 0, "%d requests were retried after a 429; latencies include the waiting", p.Requests.Retries)
+	note(p.Requests.Unsent > 0, "%d turns were not sent: an earlier turn failed, or the time was up", p.Requests.Unsent)
+	if d := p.SendDelay; d != nil {
+		note(d.P50 > 10, "requests were sent %.0f ms late (median): --concurrency or this machine limits the rate; raise --concurrency or use a faster client machine", d.P50)
 	}
-	if whole > 0 {
-		note("%d responses were not streamed although requested: they are not in TTFT, TPOT and ITL", whole)
-	}
-	if silent > 0 {
-		note("%d responses had no text: they are not in TTFT and TPOT", silent)
-	}
-	if short > 0 {
-		note("%d responses are shorter than requested: the server ignored ignore_eos, or the context was full", short)
-	}
-	if p.Requests.Retries > 0 {
-		note("%d requests were retried after a 429; latencies include the waiting", p.Requests.Retries)
-	}
-	if p.Requests.Unsent > 0 {
-		note("%d turns were not sent: an earlier turn failed, or the time was up", p.Requests.Unsent)
-	}
-	if d := p.SendDelay; d != nil && d.P50 > 10 {
-		note("requests were sent %.0f ms late (median): --concurrency or this machine limits the rate; raise --concurrency or use a faster client machine", d.P50)
-	}
-	if p.Client.Cores > tooBusy*float64(runtime.GOMAXPROCS(0)) {
-		note("this client used %.1f of %d cores: it may be the bottleneck, and latencies may be too high", p.Client.Cores, runtime.GOMAXPROCS(0))
-	}
-	if res.Exhausted {
-		note("--dataset has no more requests; lower --num-prompts or --duration")
-	}
-	if res.Interrupted {
-		note("interrupted: %d requests were cut off and are not in the latencies", p.Requests.CutOff)
-	}
+	note(p.Client.Cores > tooBusy*float64(runtime.GOMAXPROCS(0)),
+		"this client used %.1f of %d cores: it may be the bottleneck, and latencies may be too high", p.Client.Cores, runtime.GOMAXPROCS(0))
+	note(res.Exhausted, "--dataset has no more requests; lower --num-prompts or --duration")
+	note(res.Interrupted, "interrupted: %d requests were cut off and are not in the latencies", p.Requests.CutOff)
 }

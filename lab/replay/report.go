@@ -24,7 +24,7 @@ type Report struct {
 	Queue      Queue           `json:"queue"`
 	Replicas   []ByReplica     `json:"replicas"`
 	Series     []Sample        `json:"series"`
-	Warnings   []string        `json:"warnings,omitempty"`
+	Warnings   measure.Notes   `json:"warnings,omitempty"`
 }
 
 // Setup is the options, defaults filled in.
@@ -158,8 +158,8 @@ func (w *world) setup() Setup {
 	return s
 }
 
-func (w *world) warnings() []string {
-	all := append([]string(nil), w.pool.Warnings...)
+func (w *world) warnings() measure.Notes {
+	all := append(measure.Notes(nil), w.pool.Warnings...)
 	warned, last := 0, ""
 	for _, e := range w.engines {
 		if e.warning != "" {
@@ -169,21 +169,19 @@ func (w *world) warnings() []string {
 	if warned > 0 && len(w.engines) > 1 {
 		last = fmt.Sprintf("%d of %d engines report this, possibly with other figures: %s", warned, len(w.engines), last)
 	}
-	if warned > 0 {
-		all = append(all, last)
-	}
-	if note := w.source.lacks(); note != "" {
-		all = append(all, note)
-	}
-	if s := &w.source; s.refused > 0 {
-		all = append(all, fmt.Sprintf("%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
-			s.refused, w.opt.Model.Context, s.firstRefused.Line, s.firstRefused.Input+max(s.firstRefused.Output, 1)))
+	all.If(warned > 0, "%s", last)
+	s := &w.source
+	lacks := s.lacks()
+	all.If(lacks != "", "%s", lacks)
+	if first := s.firstRefused; first != nil {
+		all.If(true, "%d requests exceed the model's context of %d tokens and were refused, the first one at line %d with %d tokens",
+			s.refused, w.opt.Model.Context, first.Line, first.Input+max(first.Output, 1))
 	}
 	// An engine that keeps up is done soon after the last arrival.
-	if behind := w.now - w.source.last; behind > w.source.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute {
-		all = append(all, fmt.Sprintf("overloaded: the last request arrived at %s, the last token came at %s; "+
-			"the throughput is the engines' maximum, and latencies grow with the length of the trace", clock(w.source.last.Seconds()), clock(w.now.Seconds())))
-	}
+	behind := w.now - s.last
+	all.If(behind > s.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute,
+		"overloaded: the last request arrived at %s, the last token came at %s; the throughput is the engines' maximum, and latencies grow with the length of the trace",
+		clock(s.last.Seconds()), clock(w.now.Seconds()))
 	return all
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/bench/kernels"
+	"github.com/troupe-engine/troupe/lab/load/work"
 )
 
 type kernelsCommand struct {
@@ -54,11 +56,8 @@ func (b *kernelsCommand) check() (readBytes int64, err error) {
 		}
 		b.choice.Levels = append(b.choice.Levels, l)
 	}
-	if b.rounds < 1 {
-		return 0, fmt.Errorf("--rounds is %d; it must be at least 1", b.rounds)
-	}
-	if b.least < time.Microsecond {
-		return 0, fmt.Errorf("--round-time is %s; it must be at least 1µs", b.least)
+	if err := cmp.Or(work.AtLeast(1, b.rounds, "rounds"), work.AtLeast(time.Microsecond, b.least, "round-time")); err != nil {
+		return 0, err
 	}
 	if readBytes, err = units.ParseBytes(b.readBytes); err != nil {
 		return 0, fmt.Errorf("--read-bytes: %w", err)
@@ -96,8 +95,7 @@ func (b *kernelsCommand) run(c *cobra.Command) (err error) {
 	case len(report.Results) == 0:
 		return errors.New("no kernel matches --kernel, --form and --level together; integer kernels have q8, q4, q4_1, q4_k and q6_k, attention has f32, bf16, f16 and int8")
 	}
-	if report.Machine.CacheBytes > report.ReadBytes/4 {
-		report.Notes = append(report.Notes, fmt.Sprintf("part of the weights may fit into the CPU caches (%s), so the rates may be too high; raise --read-bytes", units.Bytes(report.Machine.CacheBytes)))
-	}
+	report.Notes.If(report.Machine.CacheBytes > report.ReadBytes/4,
+		"part of the weights may fit into the CPU caches (%s), so the rates may be too high; raise --read-bytes", units.Bytes(report.Machine.CacheBytes))
 	return cli.Print(c, b.asJSON, report, report.WriteText)
 }

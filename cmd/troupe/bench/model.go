@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/bench"
 	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 type modelCommand struct {
@@ -253,20 +254,14 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 	}
 }
 
-func (b *modelCommand) notes(r *bench.Report) (notes []string) {
-	if note := replacedNote(r.Model.Replaced); note != "" {
-		notes = append(notes, note)
-	}
-	if r.Machine.CacheBytes > r.Setup.ReadBytes/4 {
-		notes = append(notes, fmt.Sprintf("--read-bytes %[2]s is less than four times the CPU caches (%[1]s), so the measured bandwidth may be too high; raise it", units.Bytes(r.Machine.CacheBytes), units.Bytes(r.Setup.ReadBytes)))
-	}
-	if r.Model.Bytes < r.Machine.CacheBytes {
-		notes = append(notes, "the weights fit into the CPU caches, so the share of the memory bandwidth is not meaningful and may exceed 100 %")
-	}
+func (b *modelCommand) notes(r *bench.Report) (notes measure.Notes) {
+	replaced := replacedNote(r.Model.Replaced)
+	notes.If(replaced != "", "%s", replaced)
+	notes.If(r.Machine.CacheBytes > r.Setup.ReadBytes/4, "--read-bytes %s is less than four times the CPU caches (%s), so the measured bandwidth may be too high; raise it",
+		units.Bytes(r.Setup.ReadBytes), units.Bytes(r.Machine.CacheBytes))
+	notes.If(r.Model.Bytes < r.Machine.CacheBytes, "the weights fit into the CPU caches, so the share of the memory bandwidth is not meaningful and may exceed 100 %%")
 	for _, t := range b.threads {
-		if t > r.Machine.Cores {
-			notes = append(notes, fmt.Sprintf("%d threads are more than the %d cores of this machine", t, r.Machine.Cores))
-		}
+		notes.If(t > r.Machine.Cores, "%d threads are more than the %d cores of this machine", t, r.Machine.Cores)
 	}
 	return notes
 }

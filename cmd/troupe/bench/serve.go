@@ -22,6 +22,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 	"github.com/troupe-engine/troupe/lab/load/work"
+	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
@@ -237,10 +238,11 @@ func (b *serveCommand) measure(c *cobra.Command) (*load.Report, *load.Result, er
 	}
 	b.describe(c.Flags())
 	report := load.NewReport(b.setup, result)
-	report.Notes = append(append(b.notes(writer), report.Notes...), b.repeated(&report.Tokens)...)
-	if fitted != "" {
-		report.Notes = append([]string{fitted}, report.Notes...)
-	}
+	var notes measure.Notes
+	notes.If(fitted != "", "%s", fitted)
+	report.Notes = slices.Concat(notes, b.notes(writer), report.Notes)
+	report.Notes.If(b.repeated(&report.Tokens),
+		"the server already had some of these prompts in its cache from an earlier run with this seed; use another --seed or --flush-cache")
 	return report, result, nil
 }
 
@@ -309,25 +311,18 @@ func (b *serveCommand) pace() string {
 	return fmt.Sprintf("open loop, %g requests/s, burstiness %g%s", arrivals.Rate, arrivals.Burstiness, limit)
 }
 
-// repeated warns if the server has seen the random prompts before.
-func (b *serveCommand) repeated(t *load.Tokens) []string {
+// repeated reports whether the server has seen the random prompts before.
+func (b *serveCommand) repeated(t *load.Tokens) bool {
 	const share = 0.05 // control tokens and templates are always cached
-	if b.work.dataset != "random" || b.work.turns > 1 || float64(t.Cached) <= share*float64(t.Input) {
-		return nil
-	}
-	return []string{"the server already had some of these prompts in its cache from an earlier run with this seed; use another --seed or --flush-cache"}
+	return b.work.dataset == "random" && b.work.turns == 1 && float64(t.Cached) > share*float64(t.Input)
 }
 
-func (b *serveCommand) notes(writer *work.Writer) []string {
-	notes := slices.Concat(b.load.Source.Notes, b.work.skipped)
-	if b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0 {
-		notes = append(notes, "the server does not accept token ids, so prompts are words and their lengths approximate")
-	}
-	if writer.Vocab > 0 && b.work.vocab == 0 && b.setup.Server.Vocab == 0 {
-		notes = append(notes, fmt.Sprintf("the server does not report its vocabulary size; token ids are below %d; use --vocab-size to change this", assumedVocab))
-	}
-	if b.ignoreEOS && !b.setup.Server.IgnoreEOS {
-		notes = append(notes, "the server rejects ignore_eos: responses may be shorter than requested")
-	}
+func (b *serveCommand) notes(writer *work.Writer) measure.Notes {
+	notes := measure.Notes(slices.Concat(b.load.Source.Notes, b.work.skipped))
+	notes.If(b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0,
+		"the server does not accept token ids, so prompts are words and their lengths approximate")
+	notes.If(writer.Vocab > 0 && b.work.vocab == 0 && b.setup.Server.Vocab == 0,
+		"the server does not report its vocabulary size; token ids are below %d; use --vocab-size to change this", assumedVocab)
+	notes.If(b.ignoreEOS && !b.setup.Server.IgnoreEOS, "the server rejects ignore_eos: responses may be shorter than requested")
 	return notes
 }

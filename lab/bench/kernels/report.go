@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/troupe-engine/troupe/lab/bench"
+	"github.com/troupe-engine/troupe/lab/measure"
 )
 
 // Report is the result of a run.
@@ -15,7 +16,7 @@ type Report struct {
 	Rounds      int           `json:"rounds"`
 	Results     []Result      `json:"results"`
 	Interrupted bool          `json:"interrupted"` // some are missing
-	Notes       []string      `json:"notes,omitempty"`
+	Notes       measure.Notes `json:"notes,omitempty"`
 }
 
 // WriteText prints it: where and what, then a table in Markdown.
