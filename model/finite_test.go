@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/weights"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // bad are bits that are NaN or infinite, and their possible places in a block of
@@ -46,7 +47,7 @@ func spoilt(t *testing.T, f ggufwrite.File, tensor string, at int, with []byte) 
 		t.Fatal(err)
 	}
 	copy(data.Bytes()[at:], with)
-	f.Tensors[i].Data = ggufwrite.Bytes(data.Bytes())
+	f.Tensors[i].Data = ggufdata.Bytes(data.Bytes())
 	return f
 }
 

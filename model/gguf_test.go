@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/exec"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // converted writes a checkpoint's tensors as llama.cpp's converter would, under
@@ -34,7 +35,7 @@ func converted(t *testing.T, c *model.Checkpoint, m ggufwrite.Model) ggufwrite.F
 		} else if m.Arch == "llama" && strings.Contains(name, "k_proj") {
 			data = paired(data, m.KVHeads, m.HeadDim)
 		}
-		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: converterName(name), Type: x.DType, Shape: x.Shape, Data: ggufwrite.Bytes(data)})
+		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: converterName(name), Type: x.DType, Shape: x.Shape, Data: ggufdata.Bytes(data)})
 	}
 	return f
 }
@@ -199,12 +200,12 @@ func TestOpenGGUFRefuses(t *testing.T) {
 		for _, d := range shape {
 			n *= d
 		}
-		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: shape, Data: ggufwrite.Floats(make([]float32, n)...)})
+		f.Tensors = append(f.Tensors, ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: shape, Data: ggufdata.Floats(make([]float32, n)...)})
 		return f
 	}
 	quantised := add("blk.0.attn_q.bias", 48)
 	last := &quantised.Tensors[len(quantised.Tensors)-1]
-	last.Type, last.Shape, last.Data = gpu.Q8_0, []int{64}, ggufwrite.Bytes(make([]byte, 68))
+	last.Type, last.Shape, last.Data = gpu.Q8_0, []int{64}, ggufdata.Bytes(make([]byte, 68))
 	for i, k := range quantised.Keys {
 		switch k.Name {
 		case "llama.attention.key_length", "llama.attention.value_length", "llama.rope.dimension_count":

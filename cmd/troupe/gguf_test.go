@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // TestCommandsTakeGGUFFiles: the path of a file works wherever a model directory does.
@@ -53,7 +54,7 @@ func TestCommandsRefuseWeightsThatAreNotFinite(t *testing.T) {
 		if x.Name == "blk.0.ffn_up.weight" {
 			data := make([]byte, x.Bytes())
 			copy(data[2*(31*32+5):], []byte{0, 0x7e}) // the last row
-			f.Tensors[i].Data = ggufwrite.Bytes(data)
+			f.Tensors[i].Data = ggufdata.Bytes(data)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "broken.gguf")

@@ -88,6 +88,7 @@ var rules = []rule{
 	{"testkit/conformance", nil, nil, "it finds and reads files, for any test"},
 	{"testkit/commandline", []string{""}, nil, "it runs whole commands for tests"},
 	{"testkit/locked", nil, nil, "it is bytes under a lock, for any test"},
+	{"testkit/ggufdata", nil, nil, "it is bytes of tensors, for any test"},
 	{"testkit/golden", nil, nil, "it compares text with files, for any test"},
 	{"testkit/traces", []string{"lab/trace"}, nil, "it reads recorded traces, for any test"},
 	{"lab/plot", nil, nil, "it draws numbers and knows no engine"},

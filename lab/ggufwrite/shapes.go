@@ -28,20 +28,14 @@ type Model struct {
 	Seed   uint64
 }
 
-// The shapes that figures are published for.
-var (
-	Qwen2_05B = Model{Arch: "qwen2", Layers: 24, Hidden: 896, Intermediate: 4864, Heads: 14, KVHeads: 2, HeadDim: 64, Vocab: 151936, Context: 32768, Tied: true}
-	Qwen2_15B = Model{Arch: "qwen2", Layers: 28, Hidden: 1536, Intermediate: 8960, Heads: 12, KVHeads: 2, HeadDim: 128, Vocab: 151936, Context: 32768, Tied: true}
-	Qwen2_7B  = Model{Arch: "qwen2", Layers: 28, Hidden: 3584, Intermediate: 18944, Heads: 28, KVHeads: 4, HeadDim: 128, Vocab: 152064, Context: 32768}
-	Qwen3_06B = Model{Arch: "qwen3", Layers: 28, Hidden: 1024, Intermediate: 3072, Heads: 16, KVHeads: 8, HeadDim: 128, Vocab: 151936, Context: 40960, Tied: true}
-	Llama_1B  = Model{Arch: "llama", Layers: 16, Hidden: 2048, Intermediate: 8192, Heads: 32, KVHeads: 8, HeadDim: 64, Vocab: 128256, Context: 131072, Tied: true}
-	Llama_8B  = Model{Arch: "llama", Layers: 32, Hidden: 4096, Intermediate: 14336, Heads: 32, KVHeads: 8, HeadDim: 128, Vocab: 128256, Context: 131072}
-)
-
-// Shapes are models by name, without a type.
+// Shapes are the models that figures are published for, by name, without a type.
 var Shapes = map[string]Model{
-	"qwen2.5-0.5b": Qwen2_05B, "qwen2.5-1.5b": Qwen2_15B, "qwen2.5-7b": Qwen2_7B,
-	"qwen3-0.6b": Qwen3_06B, "llama-1b": Llama_1B, "llama-8b": Llama_8B,
+	"qwen2.5-0.5b": {Arch: "qwen2", Layers: 24, Hidden: 896, Intermediate: 4864, Heads: 14, KVHeads: 2, HeadDim: 64, Vocab: 151936, Context: 32768, Tied: true},
+	"qwen2.5-1.5b": {Arch: "qwen2", Layers: 28, Hidden: 1536, Intermediate: 8960, Heads: 12, KVHeads: 2, HeadDim: 128, Vocab: 151936, Context: 32768, Tied: true},
+	"qwen2.5-7b":   {Arch: "qwen2", Layers: 28, Hidden: 3584, Intermediate: 18944, Heads: 28, KVHeads: 4, HeadDim: 128, Vocab: 152064, Context: 32768},
+	"qwen3-0.6b":   {Arch: "qwen3", Layers: 28, Hidden: 1024, Intermediate: 3072, Heads: 16, KVHeads: 8, HeadDim: 128, Vocab: 151936, Context: 40960, Tied: true},
+	"llama-1b":     {Arch: "llama", Layers: 16, Hidden: 2048, Intermediate: 8192, Heads: 32, KVHeads: 8, HeadDim: 64, Vocab: 128256, Context: 131072, Tied: true},
+	"llama-8b":     {Arch: "llama", Layers: 32, Hidden: 4096, Intermediate: 14336, Heads: 32, KVHeads: 8, HeadDim: 128, Vocab: 128256, Context: 131072},
 }
 
 // File is the model as a file, with a tokenizer of bytes.
@@ -111,8 +105,7 @@ func (m Model) keys() []Key {
 	for i := range tokens {
 		tokens[i], types[i] = fmt.Sprintf("<%d>", i), 1
 		if i < 256 {
-			// The character of a byte: itself where it is printable, else the
-			// next free one from U+0100 on.
+			// A byte's character: itself if printable, else the next from U+0100 on.
 			tokens[i] = string(rune(i))
 			if printable := i >= '!' && i <= '~' || i >= 0xA1 && i <= 0xAC || i >= 0xAE; !printable {
 				tokens[i] = string(other)
@@ -144,8 +137,7 @@ func (m Model) keys() []Key {
 	)
 }
 
-// fitting returns d, or the type that llama.cpp uses instead if rows of that
-// many elements do not fill its blocks.
+// fitting is d, or llama.cpp's type for rows that do not fill d's blocks.
 func fitting(d gpu.DType, row int) gpu.DType {
 	if row%d.BlockLen() == 0 {
 		return d

@@ -4,10 +4,11 @@ package ggufwrite
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,34 +60,13 @@ func (t Tensor) Bytes() int64 {
 	return row
 }
 
-// Bytes returns Data of these bytes.
-func Bytes(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
-}
-
-// Floats returns Data of F32.
-func Floats(values ...float32) func(io.Writer) error {
-	var b []byte
-	for _, v := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return Bytes(b)
-}
-
 // Create writes a file under a path, whose directory must exist.
 func Create(path string, f File) (err error) {
 	out, err := os.Create(filepath.Clean(path))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := out.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	w := bufio.NewWriterSize(out, 1<<20)
 	if err := Write(w, f); err != nil {
 		return err
@@ -94,9 +74,8 @@ func Create(path string, f File) (err error) {
 	return w.Flush()
 }
 
-// CreateEmpty writes a file without its data, which reads as zeros and takes no
-// room if the file system can leave holes: for programs that need a model's
-// metadata but not its weights.
+// CreateEmpty writes a file whose data reads as zeros and takes no room if the file
+// system can leave holes: for programs that need only a model's metadata.
 func CreateEmpty(path string, f File) error {
 	if f.Alignment != 0 {
 		return fmt.Errorf("a file without data has the usual alignment, not %d", f.Alignment)
@@ -147,11 +126,7 @@ func Write(w io.Writer, f File) error {
 
 // head is everything before the data.
 func (f File) head(align int64) ([]byte, error) {
-	version := f.Version
-	if version == 0 {
-		version = 3
-	}
-	b := binary.LittleEndian.AppendUint32([]byte("GGUF"), version)
+	b := binary.LittleEndian.AppendUint32([]byte("GGUF"), cmp.Or(f.Version, 3))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Tensors)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Keys)))
 	for _, k := range f.Keys {

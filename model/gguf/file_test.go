@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/gguf"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // written returns a file's bytes.
@@ -42,7 +43,7 @@ func sample() ggufwrite.File {
 			"nested", [][]int32{{1}, {2, 3}}, "bools", []bool{true, false},
 		),
 		Tensors: []ggufwrite.Tensor{
-			{Name: "a", Type: gpu.F32, Shape: []int{2, 3}, Data: ggufwrite.Floats(1, 2, 3, 4, 5, 6)},
+			{Name: "a", Type: gpu.F32, Shape: []int{2, 3}, Data: ggufdata.Floats(1, 2, 3, 4, 5, 6)},
 			{Name: "b", Type: gpu.Q8_0, Shape: []int{3, 64}, Data: ggufwrite.Random(gpu.Q8_0, 192, 0, 1, 1)},
 			{Name: "c", Type: gpu.BF16, Shape: []int{5}, Data: ggufwrite.Random(gpu.BF16, 5, 0, 1, 2)},
 		},
@@ -303,10 +304,10 @@ func TestModels(t *testing.T) {
 			}
 		}
 	}
-	if n := len(ggufwrite.Qwen2_15B.File().Tensors); n != 2+28*12 {
+	if n := len(ggufwrite.Shapes["qwen2.5-1.5b"].File().Tensors); n != 2+28*12 {
 		t.Errorf("Qwen2 1.5B has %d tensors", n)
 	}
-	x := ggufwrite.Tensor{Name: "x", Type: gpu.Q4_K, Shape: []int{100, 256}, Data: ggufwrite.Floats(1)}
+	x := ggufwrite.Tensor{Name: "x", Type: gpu.Q4_K, Shape: []int{100, 256}, Data: ggufdata.Floats(1)}
 	if err := ggufwrite.Write(io.Discard, ggufwrite.File{Tensors: []ggufwrite.Tensor{x}}); err == nil {
 		t.Error("too little data was written")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/model/gguf"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // patch overwrites a file with numbers after a text in it.
@@ -33,7 +34,7 @@ func TestRefused(t *testing.T) {
 	}
 	tensor := func(d gpu.DType, shape ...int) []byte {
 		x := ggufwrite.Tensor{Name: "the.tensor", Type: d, Shape: shape}
-		x.Data = ggufwrite.Bytes(make([]byte, x.Bytes()))
+		x.Data = ggufdata.Bytes(make([]byte, x.Bytes()))
 		return written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{x}})
 	}
 	matrix := tensor(gpu.Q8_0, 4, 64) // name, u32 dimensions, 2 x u64, u32 type, u64 offset
@@ -84,11 +85,11 @@ func TestRefused(t *testing.T) {
 		"offset beyond":        {patch(matrix, name, 24, uint64(1<<40)), []string{name, "incomplete"}},
 		"more data":            {patch(matrix, name, 12, uint64(1<<20)), []string{name, "incomplete"}},
 		"name twice":           {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{sample().Tensors[0], sample().Tensors[0]}}), []string{"tensor a appears twice in the list"}},
-		"name too long":        {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: strings.Repeat("x", 65), Shape: []int{1}, Data: ggufwrite.Floats(1)}}}), []string{"65 bytes", "64"}},
-		"name of spaces":       {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: " ", Shape: []int{1}, Data: ggufwrite.Floats(1)}}}), []string{"not printable"}},
+		"name too long":        {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: strings.Repeat("x", 65), Shape: []int{1}, Data: ggufdata.Floats(1)}}}), []string{"65 bytes", "64"}},
+		"name of spaces":       {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{{Name: " ", Shape: []int{1}, Data: ggufdata.Floats(1)}}}), []string{"not printable"}},
 		"overlap": {written(t, ggufwrite.File{Tensors: []ggufwrite.Tensor{
-			{Name: "first", Shape: []int{16}, Data: ggufwrite.Floats(make([]float32, 16)...)},
-			{Name: "second", Shape: []int{8}, Data: ggufwrite.Floats(make([]float32, 8)...)},
+			{Name: "first", Shape: []int{16}, Data: ggufdata.Floats(make([]float32, 16)...)},
+			{Name: "second", Shape: []int{8}, Data: ggufdata.Floats(make([]float32, 8)...)},
 		}}), nil},
 	} {
 		data := c.data

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/gguf"
 	"github.com/troupe-engine/troupe/model/gguf/hf"
+	"github.com/troupe-engine/troupe/testkit/ggufdata"
 )
 
 // small is a model of a few KB.
@@ -47,7 +48,7 @@ func with(f ggufwrite.File, pairs ...any) ggufwrite.File {
 
 // vector adds a small F32 tensor.
 func vector(f ggufwrite.File, name string, values ...float32) ggufwrite.File {
-	f.Tensors = append(slices.Clone(f.Tensors), ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: []int{len(values)}, Data: ggufwrite.Floats(values...)})
+	f.Tensors = append(slices.Clone(f.Tensors), ggufwrite.Tensor{Name: name, Type: gpu.F32, Shape: []int{len(values)}, Data: ggufdata.Floats(values...)})
 	return f
 }
 
