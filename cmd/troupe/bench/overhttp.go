@@ -18,10 +18,7 @@ func overHTTP(n *node.Node, seed uint64) (clients bench.Subject, stop func(), er
 	api := n.API()
 	go func() {
 		if err := api.Serve(l); err != nil {
-			select {
-			case n.Fatal <- err:
-			default: // the first reason counts
-			}
+			n.Fail(err)
 		}
 	}()
 	clients, err = web.New(web.Options{

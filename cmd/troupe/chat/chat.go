@@ -82,7 +82,10 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 		select {
 		case next, more := <-lines:
 			if !more {
-				return inputError(scanner.Err())
+				if err := scanner.Err(); !errors.Is(err, bufio.ErrTooLong) {
+					return err
+				}
+				return fmt.Errorf("a line of the input is longer than %d KiB; use shorter lines", maxLine>>10)
 			}
 			line = strings.TrimSpace(next)
 		case <-ctx.Done():
@@ -100,13 +103,6 @@ func (t *talk) run(ctx context.Context, in io.Reader) error {
 // maxLine is the longest line of the input, in bytes.
 const maxLine = 1 << 20
 
-func inputError(err error) error {
-	if errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("a line of the input is longer than %d KiB; use shorter lines", maxLine>>10)
-	}
-	return err
-}
-
 // readLines reads in the background, so that a signal can end a chat that waits for
 // input. The goroutine ends with the input or with the process.
 func readLines(scanner *bufio.Scanner) <-chan string {
@@ -120,8 +116,7 @@ func readLines(scanner *bufio.Scanner) <-chan string {
 	return lines
 }
 
-// line handles a command or a message. If the model fails, the message is discarded
-// and the conversation continues.
+// line handles a command or a message. If the model fails, it drops the message.
 func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 	command, rest, _ := strings.Cut(line, " ")
 	switch command {

@@ -77,13 +77,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}},
 		Watchdog: c.WatchdogTimeout,
-		Meter:    n.Meter, Log: n.opt.Log,
-		OnFatal: func(err error) {
-			select {
-			case n.Fatal <- err:
-			default: // the first reason counts
-			}
-		},
+		Meter:    n.Meter, Log: n.opt.Log, OnFatal: n.Fail,
 	}
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)

@@ -3,12 +3,12 @@
 //
 // # Parts
 //
-//	open, close, engine            the Node and the order of its start; its end; the engine's options
+//	open, close, engine            the Node and the order of its start, the file of record-trace; its end; the engine's options
 //	device, memoryplan, template   the device and its weights; sizes of pool and workspace; the chat template
 //	http, drain, reload            listeners and the HTTP adapter; its shutdown; settings that change live
 //	complete, sampling             requests of this process, without HTTP; their parameters and the model's defaults
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
-//	log, recording                 log lines of the actor runtime, the log level; the file of record-trace
+//	log                            log lines of the actor runtime; the log level
 package node
 
 import (
@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -98,6 +99,14 @@ func openSteps(ctx context.Context, opt Options, steps ...func(*Node, context.Co
 	return n, nil
 }
 
+// Fail reports why the engine gives up. The first reason counts.
+func (n *Node) Fail(err error) {
+	select {
+	case n.Fatal <- err:
+	default:
+	}
+}
+
 // Config returns the current settings. A reload changes only live ones.
 func (n *Node) Config() *configs.Config { return n.config.Load() }
 
@@ -158,4 +167,21 @@ func (n *Node) openText(context.Context) (err error) {
 	}
 	n.TemplateFault = err
 	return nil
+}
+
+// OpenRecording creates the file of record-trace, which must not exist yet; nil if unset.
+func OpenRecording(c *configs.Config, log zerolog.Logger) (*recording.Recorder, error) {
+	if c.RecordTrace == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(c.RecordTrace, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		err = fmt.Errorf("record-trace: %s already exists; remove it or use another file", c.RecordTrace)
+	case err != nil:
+		err = fmt.Errorf("record-trace: %w", err)
+	default:
+		return recording.Start(c.RecordTrace, file, c.PageSize, log), nil
+	}
+	return nil, c.Explain(configs.About(err, "record-trace"))
 }

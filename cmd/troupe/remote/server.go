@@ -5,6 +5,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/troupe-engine/troupe/lab/serverapi"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 const (
@@ -63,6 +65,39 @@ func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return c.Get(ctx, path, query)
+}
+
+// Status is the part of /server_info that views use.
+type Status struct {
+	Version string
+	Uptime  float64 `json:"uptime_seconds"`
+	Ready   bool
+	Model   struct{ ID string }
+	Device  struct{ Kind, Name string }
+	Memory  struct {
+		MaxTokens int64 `json:"max_total_num_tokens"`
+		PageSize  int64 `json:"page_size"`
+		Pages     int64 `json:"num_pages"`
+		Stats     *telemetry.MemoryStats
+	}
+	Scheduler struct {
+		MaxRunning int `json:"max_running_requests"`
+	}
+	Metrics    map[string]float64
+	Histograms map[string]telemetry.Histogram
+}
+
+// Status reads /server_info.
+func (s *Server) Status(ctx context.Context) (*Status, error) {
+	body, err := s.Get(ctx, "/server_info", nil)
+	if err != nil {
+		return nil, err
+	}
+	status := &Status{}
+	if err := json.Unmarshal(body, status); err != nil || status.Memory.Stats == nil {
+		return nil, fmt.Errorf("%s is not a Troupe server of this version: its /server_info has no memory statistics", s.URL)
+	}
+	return status, nil
 }
 
 // Watch reads the server, and again at every tick until ctx ends. It yields what
