@@ -8,13 +8,12 @@ import (
 	"github.com/troupe-engine/troupe/lab/trace"
 )
 
-// Conversations replays each conversation into an unlimited cache of its own: the
-// best that a cache can do which shares nothing between conversations. Agents that a
-// conversation started have caches of their own and are not counted. Memory grows
-// with the blocks of the trace.
+// Conversations replays each conversation into an unlimited cache of its own: the best
+// without sharing between conversations. Agents that a conversation started have their
+// own caches and are not counted. Memory grows with the blocks of the trace.
 type Conversations struct {
 	cache  *treeCache
-	counts map[string]*[2]int // hits and blocks
+	counts map[string][2]int // hits and blocks
 }
 
 // Spread is the distribution of the conversations' hit ratios, from 0 to 1.
@@ -35,7 +34,7 @@ func NewConversations() (*Conversations, error) {
 		return nil, err
 	}
 	c.divided = true
-	return &Conversations{cache: c, counts: map[string]*[2]int{}}, nil
+	return &Conversations{cache: c, counts: map[string][2]int{}}, nil
 }
 
 // Step replays the next request.
@@ -48,12 +47,7 @@ func (c *Conversations) Step(r *trace.Request) error {
 		return nil
 	}
 	n := c.counts[r.Conversation]
-	if n == nil {
-		n = new([2]int)
-		c.counts[r.Conversation] = n
-	}
-	n[0] += hits
-	n[1] += len(r.Blocks)
+	c.counts[r.Conversation] = [2]int{n[0] + hits, n[1] + len(r.Blocks)}
 	return nil
 }
 

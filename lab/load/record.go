@@ -43,15 +43,7 @@ const (
 	CutOff // the run was interrupted
 )
 
-func (o Outcome) String() string {
-	switch o {
-	case Finished:
-		return "finished"
-	case Failed:
-		return "failed"
-	}
-	return "cut off"
-}
+var outcomes = [...]string{Finished: "finished", Failed: "failed", CutOff: "cut off"}
 
 // E2E is the latency of the whole request.
 func (r *Record) E2E() time.Duration { return r.Last - r.Sent }
@@ -105,7 +97,7 @@ func WriteDetail(to io.Writer, records []Record) error {
 	for i := range records {
 		r := &records[i]
 		d := detail{
-			Session: r.Session, Turn: r.Turn, Outcome: r.Outcome.String(), Sent: milli(r.Sent), E2E: milli(r.E2E()),
+			Session: r.Session, Turn: r.Turn, Outcome: outcomes[r.Outcome], Sent: milli(r.Sent), E2E: milli(r.E2E()),
 			Input: r.Input, Output: r.Output, Cached: r.Cached, Counted: r.Counted, Most: r.MaxTokens, Finish: r.Finish,
 			Status: r.Status, Retries: r.Retries, Failure: r.Failure, Message: r.Message, Judgment: judgments[r.Verdict],
 			Due: known(r.Due, r.Timed), TTFT: known(r.TTFT()), TPOT: known(r.TPOT()),

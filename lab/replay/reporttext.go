@@ -13,12 +13,12 @@ import (
 func (r *Report) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	s := &r.Setup
-	where := fmt.Sprintf("%s on %s", s.Model, s.GPU)
+	where, each := fmt.Sprintf("%s on %s", s.Model, s.GPU), ""
 	if s.Replicas > 1 {
-		where = fmt.Sprintf("%s, %d engines, %s routing", where, s.Replicas, s.Routing)
+		where, each = fmt.Sprintf("%s, %d engines, %s routing", where, s.Replicas, s.Routing), " each"
 	}
 	fmt.Fprintf(w, "%s\n", where)
-	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each(s.Replicas), s.Eviction, s.Policy)
+	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each, s.Eviction, s.Policy)
 	fmt.Fprintf(w, "requests\t%s finished", units.Grouped(r.Requests.Finished))
 	if r.Requests.Refused > 0 {
 		fmt.Fprintf(w, ", %s refused", units.Grouped(r.Requests.Refused))
@@ -44,13 +44,6 @@ func (r *Report) WriteText(to io.Writer) error {
 		fmt.Fprintf(w, "note: %s\n", warning)
 	}
 	return w.Flush()
-}
-
-func each(replicas int) string {
-	if replicas > 1 {
-		return " each"
-	}
-	return ""
 }
 
 // clock writes seconds with three digits or so.

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,10 +138,7 @@ func (p *parser) parse(d *json.Decoder) error {
 	case scope != "" && scope != "local":
 		return fmt.Errorf("hash_id_scope is %.24q, which is not supported; supported: local", scope)
 	}
-	if id == "" {
-		id = p.name
-	}
-	return p.finish(id, int(blockSize))
+	return p.finish(cmp.Or(id, p.name), int(blockSize))
 }
 
 func (p *parser) requests(d *json.Decoder, main *thread) error {
