@@ -34,9 +34,8 @@ import (
 )
 
 // Config holds every setting. A setting of one package is a field of that package's
-// Options, with its unit and the meaning of zero; one of several packages or of the
-// wiring is a field of Config. Fields of Options that are not settings are set by the
-// wiring.
+// Options, with its unit and the meaning of zero; others are fields of Config. The wiring
+// sets the fields of Options that are not settings.
 type Config struct {
 	Model           string // "": the embedded model
 	ServedModelName string // "": the name of the directory or file

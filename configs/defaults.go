@@ -53,8 +53,7 @@ func Default() *Config {
 // lower and the longest ITL 0.6 s instead of 2.3 s.
 const cpuChunk = 512
 
-// Chunk returns the maximum of prompt tokens per step, decoding rows included; -1: no
-// limit.
+// Chunk is the maximum of prompt tokens per step, decoding rows included; -1: no limit.
 func (c *Config) Chunk() int {
 	if c.Batch.ChunkedPrefillSize == 0 {
 		return max(cpuChunk, c.PageSize)

@@ -43,8 +43,7 @@ func (e *Engine) Prepare(ctx context.Context, t Test) error {
 	if err := e.call(bases, 1).end(ctx); err != nil {
 		return err
 	}
-	// A prompt enters the prefix cache with the plan after its end at the latest;
-	// another request brings that plan.
+	// A prompt enters the cache with the next plan at the latest; this request brings it.
 	return e.call([][]int32{e.prompts.Base(t.Batch, 1)}, 1).end(ctx)
 }
 
@@ -55,8 +54,7 @@ func (e *Engine) Once(ctx context.Context, t Test, repetition int) (Sample, erro
 	return e.generate(ctx, t)
 }
 
-// prompt measures the time from sending a prompt to its only output token. Cached
-// tokens do not count.
+// prompt measures the time to a prompt's only output token; cached tokens do not count.
 func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, error) {
 	tokens := append(e.prompts.Base(0, t.Depth), e.prompts.fresh(t, repetition)...)
 	start := time.Now()

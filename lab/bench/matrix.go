@@ -49,8 +49,7 @@ const (
 	maxBatch  = 1 << 14
 )
 
-// Tests lists every combination: for each depth the prompts, then the generations by
-// batch. Errors name the flag.
+// Tests lists all combinations by depth, prompts before generations; errors name flags.
 func (m Matrix) Tests() ([]Test, error) {
 	for _, l := range []struct {
 		flag      string

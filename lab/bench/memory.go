@@ -11,8 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// readChunk is what a thread reads at once: 512 KiB take about 25 µs, as a unit of
-// a step does.
+// readChunk is what a thread reads at once, in about 25 µs, like a unit of a step.
 const readChunk = 512 << 10
 
 // Memory measures how fast threads read memory that no cache holds. It is outside
@@ -24,8 +23,7 @@ type Memory struct {
 	sink  atomic.Uint32
 }
 
-// NewMemory allocates memory, rounded down to whole chunks of 512 KiB, and writes
-// it, so that it is not one page of zeros.
+// NewMemory allocates whole chunks and writes them, so that none is one page of zeros.
 func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 	n := bytes / readChunk * readChunk
 	if n < readChunk || n > 1<<46 {
@@ -61,8 +59,7 @@ func (m *Memory) Size() int64 { return int64(len(m.bytes)) }
 // Bytes is the memory itself, for other measurements in between. It may be written.
 func (m *Memory) Bytes() []byte { return m.bytes }
 
-// Bandwidth reads all of it once, each thread one chunk after the other, and returns
-// bytes per second.
+// Bandwidth reads all of it once, threads chunk by chunk, and returns bytes per second.
 func (m *Memory) Bandwidth(threads int) float64 {
 	var next atomic.Int64
 	var all sync.WaitGroup

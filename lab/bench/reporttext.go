@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 )
 
-// WriteText prints a report: where and what, then a table in Markdown with a
-// line for each result.
+// WriteText prints where and what, then a table in Markdown with a line for each result.
 func (p *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

@@ -30,8 +30,7 @@ type Plan struct {
 	Threads     int // for the results
 	Traffic     Traffic
 	Bandwidth   func() float64 // measures how fast memory is read, in bytes per second
-	// Probe, if not nil, starts to measure how late idle actors are. stop ends the
-	// measurement and returns it.
+	// Probe, if not nil, measures until stop how late idle actors are.
 	Probe    func() (stop func() []Delay)
 	Progress func(done, all int, t Test) // if not nil, called before each repetition
 }
@@ -62,8 +61,7 @@ func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 	return results, nil
 }
 
-// measured is the repetitions of a test; reads are the bandwidths before the first
-// one and after each.
+// measured are a test's repetitions; reads are the bandwidths before, between and after.
 type measured struct {
 	samples []Sample
 	reads   []float64

@@ -17,8 +17,7 @@ type StepOptions struct {
 	Tests   []Test
 }
 
-// Steps runs tests by steps of a model, without an engine. Sequence i of a test has
-// row i.
+// Steps runs tests by steps of a model without an engine. Sequence i of a test has row i.
 type Steps struct {
 	model   gpu.Model
 	opt     StepOptions

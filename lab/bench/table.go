@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Markdown is an aligned table; its first row is the head. Columns are numbers
-// and right-aligned, except those in left.
+// Markdown aligns columns to the right, those in left to the left. The head is first.
 func Markdown(rows [][]string, left ...int) string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {

@@ -68,10 +68,9 @@ func (f *Future) Add(r *trace.Request) {
 	f.requests++
 }
 
-// beladyTable evicts the block whose next use is farthest away (L. A. Belady,
-// A study of replacement algorithms for a virtual-storage computer, 1966). Of
-// blocks with the same next use (of one request) the deepest goes first: without its
-// beginning a request finds nothing.
+// beladyTable evicts the block whose next use is farthest away (L. A. Belady, A study of
+// replacement algorithms for a virtual-storage computer, 1966); at equal distances the
+// deepest: without its beginning a request finds nothing.
 type beladyTable struct {
 	future *Future
 	use    int // uses so far

@@ -13,8 +13,7 @@ import (
 
 const (
 	tokensPerBlock = 2 // the page size: an id has 64 bits, a token 32
-	// maxPages bounds the pool. The allocator's bit of a page takes memory only
-	// when it is used.
+	// maxPages bounds the pool; a page takes memory, one bit, only when it is used.
 	maxPages = 1 << 30
 	headroom = 1 << 20 // blocks that a request can add before the eviction
 )
@@ -22,8 +21,7 @@ const (
 // byTime are the policies that need no history of a block.
 var byTime = []string{"fifo", "filo", "lru", "mru", "priority"}
 
-// treeCache drives the real tree and the real allocator. Between requests
-// nothing is locked.
+// treeCache drives the real tree and allocator. Between requests nothing is locked.
 type treeCache struct {
 	tree    *radix.Tree
 	alloc   *pages.Allocator

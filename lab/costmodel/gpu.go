@@ -14,15 +14,13 @@ type GPU struct {
 	Peak      Peaks   // of matrix products without sparsity
 	Bandwidth float64 // of the device memory in bytes/s
 	Memory    int64   // bytes, as the driver reports it
-	// StepOverhead is the fixed cost of a step: the launch of a captured graph,
-	// sampling, the copy of results to the host.
+	// StepOverhead of a step: launch of a captured graph, sampling, copy of results.
 	StepOverhead  time.Duration
 	LayerOverhead time.Duration // of a layer: the ramps at the ends of its kernels
 	Efficiency    Efficiency
 }
 
-// Peaks are rates by the type of the weights, in FLOP/s. If a device does not have
-// FP8, that rate is 0 and BF16's is used.
+// Peaks are rates by the type of the weights, in FLOP/s. Without FP8 (0) BF16's is used.
 type Peaks struct{ FP32, BF16, FP8 float64 }
 
 // Efficiency is the share of a peak that kernels reach, in (0, 1].

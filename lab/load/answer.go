@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load/wire"
 )
 
-// readBytes is the size of the buffer that answers are read into. A token's event has
-// a few hundred bytes.
+// readBytes is the buffer for answers. A token's event has a few hundred bytes.
 const readBytes = 32 << 10
 
 // caller is memory for one request after another: reading a stream allocates nothing.

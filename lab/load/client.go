@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// lingers is the time for the server to end a stream after its end mark; then
-	// the connection is closed.
+	// lingers is how long a server may take to end a stream after its end mark.
 	lingers = time.Second
 	// idleConnections is the time that a connection waits for its next request.
 	// Many servers close idle ones after five seconds; a request sent at that

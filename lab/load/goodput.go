@@ -12,8 +12,7 @@ type Objectives struct {
 	TTFT, TPOT, E2E time.Duration
 }
 
-// ParseObjectives reads limits such as ttft:200ms. A number alone is
-// milliseconds; e2el is another name of e2e.
+// ParseObjectives reads limits such as ttft:200ms; a plain number is ms, e2el means e2e.
 func ParseObjectives(texts []string) (Objectives, error) {
 	var o Objectives
 	for _, all := range texts {
@@ -55,9 +54,8 @@ func (o Objectives) String() string {
 	return strings.Join(all, " ")
 }
 
-// Met reports whether a finished request meets every limit. An answer of one token
-// has no TPOT and meets its limit; an answer that was not streamed meets neither a
-// limit of TTFT nor one of TPOT.
+// Met reports whether a finished request meets every limit. TPOT's is met by an answer of
+// one token; TTFT's and TPOT's are not met by one that was not streamed.
 func (o Objectives) Met(r *Record) bool {
 	ttft, seen := r.TTFT()
 	if !seen && o.TTFT+o.TPOT > 0 {

@@ -27,8 +27,7 @@ type Load struct {
 	// once, so that Concurrency alone sets the pace.
 	Arrivals *work.Arrivals
 	Duration time.Duration // no request starts after it; 0: no limit
-	// Refusals: if the server refuses this many first requests as invalid, Run ends
-	// with a *Refusal. 0: never.
+	// Refusals of this many first requests as invalid end Run with a *Refusal; 0: never.
 	Refusals int
 	Live     Live
 
@@ -164,8 +163,7 @@ func (l *Load) open(ctx, opening context.Context, began time.Time, running *sync
 	return false, nil
 }
 
-// session sends one turn after the other, each with the server's answers before it,
-// and starts none when opening is done.
+// session sends one turn after the other with the answers before it, until opening ends.
 func (l *Load) session(ctx, opening context.Context, w *caller, s *work.Session, began time.Time) {
 	records := make([]Record, 0, len(s.Turns))
 	talk := conversation{chat: l.Client.opt.Chat, body: wire.Body{Stop: s.Stop}}

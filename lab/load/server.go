@@ -41,8 +41,7 @@ func (s *Server) describe() string {
 	return text
 }
 
-// probeTimeout is the limit for an answer to a probe; the first request may wait for
-// a model to be loaded.
+// probeTimeout is for an answer to a probe; the first one may wait for a model to load.
 const probeTimeout = 5 * time.Minute
 
 // detailTimeout is the limit for what only some servers answer.
@@ -163,8 +162,7 @@ func (s *Server) models(ctx context.Context, o *ClientOptions) error {
 	return nil
 }
 
-// details reads what only some servers have: Troupe's /server_info, and /props of
-// older servers of llama.cpp.
+// details reads what only some have: Troupe's /server_info and llama.cpp's older /props.
 func (s *Server) details(ctx context.Context, o *ClientOptions) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the processor time of all threads so far, user and system, by
-// getrusage(2); 0 if that fails.
+// CPUTime is all threads' user and system time so far, by getrusage(2); 0 if that fails.
 func CPUTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

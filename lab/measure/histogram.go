@@ -18,8 +18,7 @@ type Histogram struct {
 
 const subBuckets = 128
 
-// bucket numbers the buckets from 0 by ascending durations: exact below 128
-// ns, then 128 for each power of two.
+// bucket numbers the buckets: exact below 128 ns, then 128 for each power of two.
 func bucket(d time.Duration) int {
 	v := uint64(max(d, 0))
 	if v < subBuckets {

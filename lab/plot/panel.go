@@ -58,8 +58,7 @@ func (p *panel) plot(samples []Sample) (*plot.Plot, plot.Legend) {
 	return out, legend
 }
 
-// decades makes the vertical axis logarithmic, with ticks at both ends, for at least
-// one positive value.
+// decades makes the vertical axis logarithmic, for at least one positive value.
 func (p *panel) decades(out *plot.Plot, samples []Sample) {
 	least, most := math.Inf(1), 0.0
 	for _, s := range p.series {
@@ -90,8 +89,7 @@ func (p *panel) stack(out *plot.Plot, legend *plot.Legend, samples []Sample) {
 	}
 }
 
-// lines draws each series as lines between its gaps. On a logarithmic axis
-// values that are not positive are gaps.
+// lines draws each series between its gaps; with log, values up to 0 are gaps.
 func (p *panel) lines(out *plot.Plot, legend *plot.Legend, samples []Sample) {
 	for n, s := range p.series {
 		line := plotter.Line{LineStyle: plotter.DefaultLineStyle}

@@ -40,8 +40,7 @@ func (t ticks) Ticks(min, max float64) []plot.Tick {
 	return all
 }
 
-// stride is the distance of labelled ticks on an axis of that length, and into
-// how many parts short ticks divide it.
+// stride is the distance of labelled ticks, and how many parts short ticks make of it.
 func stride(span float64) (step float64, parts int) {
 	unit := math.Pow(10, math.Floor(math.Log10(span)))
 	switch lead := span / unit; {

@@ -1,6 +1,5 @@
-// Package plot draws pages by owner, latencies and queue lengths of an engine over
-// time, as SVG or PNG, with gonum's plotter. Equal samples make equal bytes, so that
-// runs can be compared by their files.
+// Package plot draws pages by owner, latencies and queue lengths of an engine over time,
+// as SVG or PNG, with gonum's plotter. Equal samples make equal bytes, to compare runs.
 package plot
 
 import (
@@ -22,16 +21,14 @@ import (
 // Sample is the state of an engine, or of several together, at one time.
 type Sample struct {
 	Seconds float64 `json:"seconds"` // since the beginning; ascending
-	// Pages of the KV pool by owner. Locked pages are cached and in use, leased
-	// pages private to requests.
+	// Pages of the pool by owner: locked are cached and in use, leased private.
 	Free      float64 `json:"free_pages"`
 	Evictable float64 `json:"evictable_pages"`
 	Locked    float64 `json:"locked_pages"`
 	Leased    float64 `json:"leased_pages"`
 	Waiting   float64 `json:"waiting"`
 	Running   float64 `json:"running"`
-	// TTFT and ITL are means since the previous sample, in seconds; NaN or 0 if
-	// there were none.
+	// Means since the previous sample, in seconds; NaN or 0 if there were none.
 	TTFT float64 `json:"ttft"`
 	ITL  float64 `json:"itl"`
 }
@@ -50,8 +47,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// WriteFile draws the figure in the format of the file's extension. If drawing
-// fails, no file is written.
+// WriteFile draws in the format of the extension. If drawing fails, there is no file.
 func (u *Usage) WriteFile(path string) error {
 	if err := CheckPath(path); err != nil {
 		return err

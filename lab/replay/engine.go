@@ -80,8 +80,7 @@ func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived ti
 	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
 }
 
-// deliver hands a message to its core, and all messages that follow from it at this
-// time, in the order of sending.
+// deliver hands over a message and those that follow from it now, in order of sending.
 func (e *engine) deliver(now time.Duration, first envelope) error {
 	e.mail, e.next = append(e.mail[:0], first), 0
 	for e.next < len(e.mail) && e.failure == nil {

@@ -27,21 +27,18 @@ type Options struct {
 	Eviction      string // (radix-eviction-policy) one of policies.Names
 	CacheDisabled bool   // (disable-radix-cache) keeps nothing for later requests
 	PageSize      int    // (page-size) tokens in a page, a power of two
-	// KVTokens (max-total-tokens) caps each engine's KV pool; 0: what the device's
-	// memory allows.
+	// KVTokens (max-total-tokens) caps each engine's pool; 0: what the memory allows.
 	KVTokens int
 	// MemFraction (mem-fraction-static) is the share of the device's memory for
 	// weights, workspace and pool; 0: pool.AutoMemFraction.
 	MemFraction      float64
 	MaxRunning       int // (max-running-requests) 0: pool.AutoMaxRunning
 	MaxPrefillTokens int // (max-prefill-tokens) maximum of tokens per step
-	// ChunkedPrefillSize (chunked-prefill-size); 0: SGLang's default for the
-	// device's memory; -1: no chunks.
+	// (chunked-prefill-size) 0: SGLang's default for the device's memory; -1: no chunks.
 	ChunkedPrefillSize int
 	LatencyTarget      time.Duration // (inter-token-latency-target) 0: none
 	Aging              time.Duration // (schedule-aging) 0: never
-	// DisableOverlap (disable-overlap-schedule). Planning takes no virtual time, so this
-	// shows only the cost of wasted rows.
+	// (disable-overlap-schedule) shows only the cost of wasted rows: plans take no time.
 	DisableOverlap bool
 	Speed          float64 // divides the trace's times: 2 sends everything twice as fast
 	Seed           uint64  // for random policies and hashes
@@ -71,8 +68,7 @@ type Progress struct {
 }
 
 const (
-	// maxReplicas bounds memory: each engine has a cache of its own, 4 to 10 bytes
-	// per token of its pool.
+	// maxReplicas bounds memory: a cache takes 4 to 10 bytes per token of its pool.
 	maxReplicas = 1024
 	// logitRows is the number of outputs of a step that the plan has logits for;
 	// more are sampled in turns. SGLang's greatest captured batch on most devices.
@@ -145,8 +141,7 @@ func (o *Options) check() error {
 
 // pool sizes an engine's KV pool, like a real engine on the device.
 func (o *Options) pool() (pool.Plan, error) {
-	// Without chunks the biggest step is bigger, but the automatic share counts
-	// with chunks only.
+	// Without chunks the biggest step is bigger, but the automatic share counts chunks.
 	chunk, step := o.ChunkedPrefillSize, o.ChunkedPrefillSize
 	if chunk < 0 {
 		chunk, step = defaultChunk(o.GPU.Memory), o.MaxPrefillTokens

@@ -32,8 +32,7 @@ func (r *runner) launch(now time.Duration, b *messages.RunBatch) time.Duration {
 	for i := range b.Opened {
 		r.rows[b.Opened[i].Row] = b.Opened[i].Request.ID
 	}
-	// The batch former has taken a step's results before it launches the one
-	// after the next.
+	// The batch former has taken a step's results before the next but one is launched.
 	done := r.answers[0]
 	r.answers[0], r.answers[1] = r.answers[1], done
 	*done = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: done.Sampled[:0]}

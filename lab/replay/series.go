@@ -6,8 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/plot"
 )
 
-// Sample is the state of all engines together at one time, and the tokens since the
-// sample before.
+// Sample is the state of all engines, and the tokens since the sample before.
 type Sample struct {
 	plot.Sample
 	tokenCount
@@ -45,8 +44,7 @@ func (s *series) gap(d time.Duration) {
 	s.total.itl += d
 }
 
-// reach takes the samples that are due before now. All have the same state: nothing
-// has happened since.
+// reach takes the samples due before now, all of one state: nothing happened since.
 func (s *series) reach(now time.Duration, state func() plot.Sample) {
 	if s.next > now {
 		return

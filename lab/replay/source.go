@@ -42,8 +42,7 @@ type arrival struct {
 	of   *trace.Request
 }
 
-// peek returns the next arrival, or nil with io.EOF. Requests that an engine refuses
-// are counted and skipped.
+// peek returns the next arrival, or io.EOF. Refused requests are counted and skipped.
 func (s *source) peek() (*arrival, error) {
 	for s.next == nil && s.err == nil {
 		if s.opt.Limit > 0 && s.read >= s.opt.Limit {
@@ -111,8 +110,7 @@ func (s *source) take(r *trace.Request) error {
 	return nil
 }
 
-// request makes up the prompt. The output has exactly the trace's length: end tokens
-// are ignored.
+// request makes up the prompt. The output has the trace's length: end tokens are ignored.
 func (a *arrival) request() *messages.EngineRequest {
 	return &messages.EngineRequest{
 		ID:     a.id,

@@ -143,8 +143,7 @@ func (w *world) turn() (more bool, err error) {
 	return false, nil
 }
 
-// event is something that happens to an engine: a step of its device is over,
-// or with due a timer of a core.
+// event is the end of an engine's step, or with due a timer of a core.
 type event struct {
 	at     time.Duration
 	engine *engine

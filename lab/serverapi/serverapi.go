@@ -44,8 +44,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do sends a request without a body and reads the answer. Only a missing answer is an
-// error.
+// Do sends a request without a body. Only a missing answer is an error.
 func (s *Server) Do(ctx context.Context, method, path string, query url.Values) (*Answer, error) {
 	u := s.Base.JoinPath(path)
 	u.RawQuery = query.Encode()
@@ -107,8 +106,7 @@ func (f *fault) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ErrorOf reads the code, "" for none, and the message of an error body. Without a
-// message it is the whole body.
+// ErrorOf reads an error's code, "" for none, and its message, else the whole body.
 func ErrorOf(body []byte) (code, message string) {
 	var e struct {
 		Error           fault

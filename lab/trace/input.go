@@ -105,8 +105,7 @@ func openLines(path string) (*lines, error) {
 	return l, nil
 }
 
-// next returns the next line that is not blank, without its end. It is valid until
-// the next call.
+// next returns the next line that is not blank, without its end. The next call reuses it.
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.line++

@@ -15,8 +15,7 @@ import (
 type format struct {
 	header      string // the first line, for errors; "" if there is none
 	checkHeader func(first []byte) error
-	// decode reads a line, except Request.Line. Its errors need not name file and
-	// line; io.EOF ends the trace.
+	// decode sets all but Line. Its errors need no file and line; io.EOF ends the trace.
 	decode func(r *records, text []byte) (*Request, error)
 }
 

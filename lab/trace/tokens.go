@@ -17,9 +17,8 @@ func (r *Request) Tokens(dst []int32) []int32 {
 	return appendBlock(dst, 1<<63|uint64(r.Line), left)
 }
 
-// appendBlock appends the first n tokens of a block. Multiplying by an odd number, as
-// splitmix.Step is, permutes the numbers below 2^31, so small ids differ in the first
-// token.
+// appendBlock appends a block's first n tokens. Multiplying by an odd number,
+// splitmix.Step, permutes the numbers below 2^31, so small ids differ in the first token.
 func appendBlock(dst []int32, id uint64, n int) []int32 {
 	if n <= 0 {
 		return dst

@@ -25,9 +25,8 @@ type Request struct {
 	Arrival time.Duration // from the start of the trace; never goes back
 	Input   int           // tokens of the prompt, at least 1
 	Output  int           // tokens generated, from 0 on
-	// Blocks are the ids of the prompt's blocks in order, with or without a partial
-	// last block. Equal ids mean equal blocks after equal prefixes; nil means that
-	// prefixes are not known.
+	// Blocks are the prompt's block ids, with or without a partial last one. Equal ids
+	// mean equal blocks after equal prefixes; nil: prefixes are not known.
 	Blocks    []uint64
 	BlockSize int // tokens in a block; 0 without blocks
 	// Conversation and Tenant are opaque names, empty if unknown.
@@ -39,9 +38,8 @@ type Request struct {
 
 // Reader reads a trace in order of arrival. Not safe for concurrent use.
 type Reader interface {
-	// Next returns the next request, which the caller owns, or io.EOF after the
-	// last one. Other errors are *Error or come from the file system; after an
-	// error the reader is done.
+	// Next returns the next request, which the caller owns, or io.EOF at the end. Other
+	// errors are *Error or the file system's, and end the reading.
 	Next() (*Request, error)
 	// Progress returns the bytes read and the whole (compressed) size, 0 if unknown.
 	Progress() (read, size int64)

@@ -21,8 +21,7 @@ type members struct {
 	read, size int64       // bytes: of the files before current, and of all
 }
 
-// openMembers opens a directory, an archive or a single file, told apart by their
-// content, not by their names.
+// openMembers tells directory, archive and single file apart by content, not by name.
 func openMembers(path string) (*members, error) {
 	info, err := os.Stat(path)
 	if err != nil {

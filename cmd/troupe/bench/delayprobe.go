@@ -16,8 +16,7 @@ const probeEvery = 2 * time.Millisecond
 // probe is the message of probeDelay.
 type probe struct{ due, sent time.Time }
 
-// probeDelay sends messages to an otherwise idle actor and measures how late they are
-// handled, until stop.
+// probeDelay measures until stop how late messages to an idle actor are handled.
 func probeDelay(system *actor.ActorSystem) func() (stop func() []bench.Delay) {
 	return func() (stop func() []bench.Delay) {
 		var all []bench.Delay // owned by the actor until it has stopped

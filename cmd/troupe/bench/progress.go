@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/lab/load"
 )
 
-// showLoad shows a status line while a load runs, until stop is called. total is
-// 0 if the number of requests is not known.
+// showLoad shows a status line for a load until stop; total is 0 if it is not known.
 func showLoad(live *load.Live, total int) (stop func()) {
 	status, ticks, over := cli.NewStatus(), time.Tick(250*time.Millisecond), make(chan struct{})
 	var shown sync.WaitGroup

@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 )
 
-// suggestFlag adds the nearest name to the error of an unknown flag, and the type to
-// the error of an invalid value.
+// suggestFlag adds the nearest name to an unknown flag's error, a type to a bad value's.
 func suggestFlag(c *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()

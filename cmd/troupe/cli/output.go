@@ -30,8 +30,7 @@ func Print(c *cobra.Command, asJSON bool, result any, text func(io.Writer) error
 	return text(c.OutOrStdout())
 }
 
-// Table returns a function for Print that aligns the cells that write separates by
-// tabs. flags are those of tabwriter.
+// Table aligns the cells that write separates by tabs, for Print. flags are tabwriter's.
 func Table(flags uint, write func(io.Writer)) func(io.Writer) error {
 	return func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)

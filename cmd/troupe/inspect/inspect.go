@@ -24,8 +24,7 @@ func New() *cobra.Command {
 		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
 }
 
-// openModel opens a model's files and the device, but no engine. The caller closes the
-// checkpoint.
+// openModel opens a model's files and the device. The caller closes the checkpoint.
 func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
 	cfg, err := cli.Config(c)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 // maxLine is the longest line of a JSONL stream, in bytes.
 const maxLine = 64 << 20
 
-// eachLine answers a JSONL stream line by line until the first error. The answers before
-// it are written.
+// eachLine answers a JSONL stream until the first error; answers before it are written.
 func eachLine(in io.Reader, out io.Writer, f func(line []byte) (any, error)) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxLine)

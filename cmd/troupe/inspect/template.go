@@ -85,8 +85,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	return t, err
 }
 
-// renderLine renders one conversation. A refusal by the template is a result and does
-// not end the stream.
+// renderLine renders one conversation. A refusal by the template is a result, no error.
 func renderLine(ctx context.Context, t *chat.Template, in chat.Input, line []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {

@@ -17,8 +17,7 @@ func OpenDevice(c *configs.Config) (gpu.Device, error) {
 		o.Threads = max(1, cmp.Or(o.Threads, runtime.GOMAXPROCS(0))/c.DataParallel)
 	}
 	device, err := cpu.New(o)
-	// Other settings are checked when they are loaded. Only here it shows whether
-	// the processor has the instruction set.
+	// Only here it shows whether the processor has the instruction set.
 	return device, c.Explain(configs.About(err, "instruction-set"))
 }
 

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// startHash hashes the weights in the background: it may read all of them, and
-// nothing waits for the result.
+// startHash hashes the weights in the background, as it may read all of them.
 func (n *Node) startHash(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -24,8 +23,7 @@ func (n *Node) startHash(ctx context.Context) {
 	}
 }
 
-// Fingerprint names everything that may change a bit of a result. Replicas with the
-// same fingerprint return the same tokens.
+// Fingerprint names all that may change a bit of a result: equal ones give equal tokens.
 func (n *Node) Fingerprint() string {
 	hash := "computing"
 	if h := n.hash.Load(); h != nil {

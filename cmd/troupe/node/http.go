@@ -20,8 +20,7 @@ type Listeners struct {
 	Admin net.Listener // nil without an admin-address
 }
 
-// Listen opens the addresses. serve calls it before the model is loaded, so that an
-// address in use is reported at once.
+// Listen opens the addresses before a model is loaded: one in use is reported at once.
 func Listen(c *configs.Config) (*Listeners, error) {
 	api, err := httpapi.Listen(c.HTTP)
 	if errors.As(err, new(*net.OpError)) {
@@ -85,9 +84,8 @@ func (n *Node) full() func() (wait, most time.Duration, full bool) {
 	}
 }
 
-// Serve answers requests until ctx ends and then drains: readiness is false, new
-// calls are refused, and open ones are aborted if they do not finish within
-// DrainTimeout. It closes the listeners.
+// Serve answers requests until ctx ends and then drains: readiness is false, new calls
+// are refused, open ones are aborted after DrainTimeout. It closes the listeners.
 func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) error {
 	defer l.Close()
 	following, end := context.WithCancel(ctx)

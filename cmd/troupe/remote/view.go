@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
-// View is a snapshot for `troupe top`: the state, and rates and latencies over the
-// window since the previous reading.
+// View is the state, and rates and latencies over the window since the previous reading.
 type View struct {
 	URL      string                `json:"url"`
 	Model    string                `json:"model"`
@@ -59,8 +58,7 @@ type Latency struct {
 	P99   *float64 `json:"p99"`
 }
 
-// NewView compares two readings of a server. After a restart in between, the
-// window is the time since then.
+// NewView compares two readings. After a restart in between, the window begins with it.
 func NewView(url string, before, now *Status) *View {
 	v := &View{
 		URL: url, Model: now.Model.ID, Device: now.Device.Name, Version: now.Version, Ready: now.Ready, Uptime: now.Uptime,

@@ -46,8 +46,7 @@ type top struct {
 	out        io.Writer
 }
 
-// run shows the server at every tick. If the first reading fails, it returns the error;
-// later it waits for the server.
+// run shows the server at every tick. Only the first reading must succeed.
 func (t *top) run(ctx context.Context, ticks <-chan time.Time) error {
 	views, err := t.server.Watch(ctx, ticks)
 	if err != nil {

@@ -66,8 +66,7 @@ func (c *Choice) wants(kind, form string) bool {
 // portableRows are the rows of products in plain Go: fewer, as they would take minutes.
 const portableRows = Rows / 16
 
-// Each calls do for each case until it fails. memory holds the weights of one form
-// at a time.
+// Each calls do for each case until it fails. memory holds one form's weights at a time.
 func (c *Choice) Each(memory []byte, do func(Case) error) error {
 	levels, tokens := c.Levels, c.Tokens
 	if len(levels) == 0 {

@@ -34,8 +34,7 @@ type Case struct {
 	y          []float32 // what a product computes
 }
 
-// Result is the measurement of a case. Rates are medians of rounds, shares medians of
-// the rounds' shares.
+// Result is the measurement of a case: medians of the rounds, also of their shares.
 type Result struct {
 	Level  string `json:"level"`
 	Kernel string `json:"kernel"`

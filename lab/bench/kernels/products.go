@@ -19,8 +19,7 @@ const (
 	Cols = 1536
 )
 
-// weights are matrices one after the other in memory, so that no product finds
-// its matrix in a cache, as in a model.
+// weights are matrices side by side: as in a model, no product finds its own in a cache.
 type weights struct {
 	form     layout.Form
 	memory   []byte

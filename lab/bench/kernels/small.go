@@ -16,8 +16,7 @@ import (
 // vocab is the row of logits of a model of 1.5 billion parameters.
 const vocab = 151936
 
-// small are the kernels on rows of activations. These stay in caches, so shares of a
-// limit would be meaningless.
+// small are kernels on rows of activations in caches: shares of a limit mean nothing.
 func small(l simd.Level) []Case {
 	hidden, inner, logits := normal(Cols), normal(Rows), normal(vocab)
 	gain, up, out := normal(Cols), normal(Rows), make([]float32, Rows)

@@ -24,8 +24,7 @@ type Options struct {
 	Fatal <-chan error                       // receives the reason when the engine fails for good
 }
 
-// Clients is a bench.Subject for tests that generate; prompts are measured closer
-// to the engine.
+// Clients is a bench.Subject for tests that generate; prompts are measured in the engine.
 type Clients struct {
 	opt    Options
 	client *load.Client
@@ -47,8 +46,7 @@ func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	if t.Depth == 0 {
 		return nil
 	}
-	// One more at the end: a prompt enters the prefix cache with the plan after it
-	// at the latest.
+	// One more: a prompt enters the cache with the plan after it at the latest.
 	for i := range t.Batch + 1 {
 		if r := c.ask(ctx, t.Depth, i, 1, time.Now()); r.Outcome != load.Finished {
 			return failure(ctx, r)
@@ -57,8 +55,7 @@ func (c *Clients) Prepare(ctx context.Context, t bench.Test) error {
 	return nil
 }
 
-// spare is the number of tokens that a client requests besides the timed ones, for
-// the time until all clients have text.
+// spare tokens besides the timed ones cover the time until all clients have text.
 const spare = 8
 
 // Once implements bench.Subject. The time runs from when every client has text to

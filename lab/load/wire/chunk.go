@@ -15,8 +15,7 @@ type Usage struct {
 	Cached             int // of the prompt, found in the server's cache
 }
 
-// Chunk is what a measurement needs of an answer, or of one event of a streamed
-// answer. The next Read reuses its slices.
+// Chunk is what a measurement needs of an answer or an event. Read reuses its slices.
 type Chunk struct {
 	HasChoice bool   // there is a choice, perhaps without text
 	Text      []byte // of the first choice, without reasoning

@@ -10,9 +10,8 @@ import (
 // Arrivals are the times at which the sessions of an open-loop load are due.
 type Arrivals struct {
 	Rate float64 // mean number per second; +Inf makes all due at once
-	// Burstiness is the shape of the gamma distribution of the gaps: 1 is a Poisson
-	// process, less means bursts, more means evener gaps, +Inf one session exactly
-	// every 1/Rate seconds.
+	// Burstiness is the shape of the gaps' gamma distribution: 1 is a Poisson process,
+	// less means bursts, more evener gaps, +Inf a session exactly every 1/Rate seconds.
 	Burstiness float64
 	Seed       uint64
 

@@ -20,9 +20,8 @@ type problem struct {
 	Answer   string // ends in "#### 42"
 }
 
-// GSM8K asks the word problems of the data set (Cobbe et al.: Training
-// Verifiers to Solve Math Word Problems, 2021) after worked examples, which all
-// prompts share, and checks the answers.
+// GSM8K asks the word problems of the data set (Cobbe et al.: Training Verifiers to Solve
+// Math Word Problems, 2021) after shared worked examples, and checks the answers.
 type GSM8K struct {
 	File string // JSON lines with question and answer
 	// Shots is the number of examples in each prompt. They come from ShotsFile, or
@@ -136,8 +135,7 @@ func solution(text string) (float64, bool) {
 	return 0, false
 }
 
-// number is digits with commas between thousands and perhaps decimals, after a
-// minus that is not between digits.
+// number is digits, perhaps with commas, decimals and a minus that follows no digit.
 var number = regexp.MustCompile(`(?:(?:^|[^0-9])-)?[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?`)
 
 func numbers(text string) (all []float64) {

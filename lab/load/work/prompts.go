@@ -80,8 +80,7 @@ func symbols(r *rand.Rand, n int) []int32 {
 	return s
 }
 
-// words are common and short: most tokenizers make one token of each, with the
-// space before it.
+// words are common and short: with the space before it, most are one token.
 var words = strings.Fields(`
 	the and that have with this from they will would there their what about which
 	when make like time just know take people into year your good some could them

@@ -44,8 +44,7 @@ type Source struct {
 	Description string
 	Notes       []string
 	Size        int // number of sessions, 0 if unlimited or unknown
-	// Make makes the session of an index; if Size is 0 it returns io.EOF after the
-	// last one.
+	// Make makes the session of an index; if Size is 0, it returns io.EOF at the end.
 	Make func(index int) (*Session, error)
 
 	next int

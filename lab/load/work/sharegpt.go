@@ -15,8 +15,7 @@ const bytesPerToken = 4
 // maxShareGPTOutput bounds an estimated output length, in tokens.
 const maxShareGPTOutput = 2048
 
-// ShareGPT sends the questions of recorded conversations: a JSON file in the form of
-// ShareGPT's dumps, in an order by the seed.
+// ShareGPT sends the questions of a JSON file like ShareGPT's dumps, ordered by the seed.
 type ShareGPT struct {
 	File   string
 	Seed   uint64
@@ -24,8 +23,7 @@ type ShareGPT struct {
 	Output int // tokens of every answer; 0: about the recorded answer's
 }
 
-// Open reads the file. Conversations that do not begin with a question and its
-// answer are skipped.
+// Open skips conversations that do not begin with a question and its answer.
 func (o ShareGPT) Open() (*Source, error) {
 	if err := cmp.Or(AtLeast(1, o.Turns, "turns"), AtLeast(0, o.Output, "sharegpt-output-len")); err != nil {
 		return nil, err
