@@ -44,12 +44,7 @@ func attention() {
 // maxRows is the number of queries that share a load of keys or values: that many
 // times two vectors of sums fit the registers. Seven at AVX2 leave one register for
 // loads, so the two halves are loaded one after the other.
-func (v lanes) maxRows() int {
-	if v.wide {
-		return 12
-	}
-	return 7
-}
+func (v lanes) maxRows() int { return either(v, 12, 7) }
 
 // attentionRows is a body for one number of rows: queries of scores, or weights of
 // values. Their sums are two vectors a row.
@@ -136,12 +131,6 @@ func (a rowAddresses) row(i, disp int) Mem {
 		m.Index, m.Scale = a.stride, uint8(i%3)
 	}
 	return m
-}
-
-func (a rowAddresses) advance(bytes int) {
-	for _, b := range a.bases {
-		ADDQ(U8(bytes), b)
-	}
 }
 
 func scaleAdd(v lanes, tail Mem) {

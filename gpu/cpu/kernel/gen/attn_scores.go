@@ -67,7 +67,7 @@ func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, pa
 				}
 			}, func(row int) Mem { return q.row(row, 4*i) })
 		}
-		q.advance(4 * n)
+		advance(4*n, q.bases...)
 		for _, p := range parts {
 			ADDQ(U32(column*n), p)
 		}

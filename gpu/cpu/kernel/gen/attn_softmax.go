@@ -50,9 +50,7 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	Label("stayed")
 	VMOVSS(shrink.AsX(), at(shrinks, 0))
 	ADDQ(U32(blockBytes), b.s)
-	for _, p := range []reg.Register{b.seen, peaks, shrinks} {
-		ADDQ(U8(4), p)
-	}
+	advance(4, b.seen, peaks, shrinks)
 	DECQ(rows)
 	JNZ(LabelRef("peaks"))
 
@@ -69,9 +67,7 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 		VFMADD213SS(sum.AsX(), shrink.AsX(), old)
 		VMOVSS(old, at(totals, 0))
 		ADDQ(U32(blockBytes), b.s)
-		for _, p := range []reg.Register{peaks, totals, shrinks} {
-			ADDQ(U8(4), p)
-		}
+		advance(4, peaks, totals, shrinks)
 	})
 	end()
 }

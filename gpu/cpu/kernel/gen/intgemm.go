@@ -127,12 +127,7 @@ func (v lanes) intVectors(forms []intForm, tokens int) int {
 }
 
 // intRegisters is how many sums over groups have registers besides integer sums.
-func (v lanes) intRegisters() int {
-	if v.wide {
-		return 12
-	}
-	return 4
-}
+func (v lanes) intRegisters() int { return either(v, 12, 4) }
 
 func (k *intKernel) write(forms []intForm) {
 	Label(k.name)

@@ -18,24 +18,21 @@ func eachLevel(write func(v lanes)) {
 	write(avx2)
 }
 
-func (v lanes) n() int {
+// either is what differs between the levels.
+func either[T any](v lanes, wide, narrow T) T {
 	if v.wide {
-		return 16
+		return wide
 	}
-	return 8
+	return narrow
 }
 
+func (v lanes) n() int     { return either(v, 16, 8) }
 func (v lanes) bytes() int { return 4 * v.n() }
 
 // function begins NAMEAVX512 or NAMEAVX2, whose doc follows the name.
 func (v lanes) function(name, signature, doc string) { function(name+v.suffix(), signature, doc) }
 
-func (v lanes) suffix() string {
-	if v.wide {
-		return "AVX512"
-	}
-	return "AVX2"
-}
+func (v lanes) suffix() string { return either(v, "AVX512", "AVX2") }
 
 func (v lanes) reg() reg.VecVirtual {
 	if v.wide {
@@ -184,19 +181,19 @@ func (v lanes) blocks(n reg.GPVirtual, block int, label, rest string, pointers [
 	CMPQ(n, U8(block))
 	JLT(LabelRef(rest))
 	body()
-	for _, p := range pointers {
-		advance(p, 4*block)
-	}
+	advance(4*block, pointers...)
 	SUBQ(U8(block), n)
 	JMP(LabelRef(label))
 }
 
-// advance adds to a pointer.
-func advance(p Op, bytes int) {
-	if bytes < 128 {
-		ADDQ(U8(bytes), p)
-	} else {
-		ADDQ(U32(bytes), p)
+// advance adds to pointers.
+func advance(bytes int, pointers ...reg.GPVirtual) {
+	for _, p := range pointers {
+		if bytes < 128 {
+			ADDQ(U8(bytes), p)
+		} else {
+			ADDQ(U32(bytes), p)
+		}
 	}
 }
 

@@ -38,10 +38,7 @@ func readSum(v lanes) {
 
 // multiplyAdds keeps the multipliers busy.
 func multiplyAdds(v lanes) {
-	vectors := 12
-	if v.wide {
-		vectors = 24
-	}
+	vectors := either(v, 24, 12)
 	v.function("multiplyAdds", "func(n int)", fmt.Sprintf("does %d fused multiply-adds of vectors, n times; n is positive.", vectors))
 	n, x, w, acc := parameter("n"), v.zero(), v.zero(), v.zeros(vectors)
 	loop("loop", n, func() {
@@ -55,10 +52,7 @@ func multiplyAdds(v lanes) {
 // intPeak multiplies integers in registers.
 func intPeak(v lanes) {
 	v.function("intPeak", "func(n int)", "does n times 20 vectors of products; n is positive.")
-	n, count := parameter("n"), 10
-	if v.wide {
-		count = 20
-	}
+	n, count := parameter("n"), either(v, 20, 10)
 	sums, a := v.zeros(count), v.zero()
 	t := a
 	if !v.wide {
