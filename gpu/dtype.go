@@ -98,6 +98,12 @@ func WeightDTypes() []DType { return dtypesThat(DType.ForWeights) }
 
 func KVDTypes() []DType { return dtypesThat(DType.ForKV) }
 
+// FileName is the type as GGUF and safetensors files spell it.
+func (d DType) FileName() string { return strings.ToUpper(d.String()) }
+
+// WeightFileNames lists the types of weights, for errors about files.
+func WeightFileNames() string { return strings.ToUpper(names(WeightDTypes())) }
+
 func dtypesThat(may func(DType) bool) []DType {
 	var list []DType
 	for d := range dtypes {

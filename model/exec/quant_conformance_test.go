@@ -54,8 +54,8 @@ func TestConformanceQuantisedTensors(t *testing.T) {
 		}
 		for _, x := range f.Tensors {
 			want, ok := g.Tensors[x.Name]
-			if !ok || gguf.TypeName(x.Type) != want.Type {
-				t.Errorf("%s: tensor %s is %s, want %q", g.File, x.Name, gguf.TypeName(x.Type), want.Type)
+			if !ok || x.Type.FileName() != want.Type {
+				t.Errorf("%s: tensor %s is %s, want %q", g.File, x.Name, x.Type.FileName(), want.Type)
 				continue
 			}
 			data, err := x.Blob.Bytes(x.At, x.Bytes)

@@ -2,14 +2,12 @@ package gguf
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// The numbers of element types (enum ggml_type), as far as they are implemented.
+// The numbers of element types (enum ggml_type), as far as they are implemented: those of
+// all types of weights.
 var types = map[uint32]gpu.DType{
 	0: gpu.F32, 1: gpu.F16, 30: gpu.BF16,
 	2: gpu.Q4_0, 3: gpu.Q4_1, 6: gpu.Q5_0, 7: gpu.Q5_1, 8: gpu.Q8_0,
@@ -24,9 +22,6 @@ var others = map[uint32]string{
 	31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8", 34: "TQ1_0", 35: "TQ2_0",
 	36: "IQ4_NL_4_4", 37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8", 39: "MXFP4", 40: "NVFP4",
 }
-
-// TypeName is an element type as GGUF files and their tools spell it.
-func TypeName(d gpu.DType) string { return strings.ToUpper(d.String()) }
 
 // TypeNumber is an element type's number in files; false for a type that GGUF lacks.
 func TypeNumber(d gpu.DType) (uint32, bool) {
@@ -46,13 +41,5 @@ func typeOf(n uint32) (gpu.DType, error) {
 	if !ok {
 		name = fmt.Sprintf("number %d", n)
 	}
-	return 0, fmt.Errorf("element type %s is not supported; supported: %s; use another file of the model in one of these", name, typeNames())
-}
-
-func typeNames() string {
-	var names []string
-	for _, d := range slices.Sorted(maps.Values(types)) {
-		names = append(names, TypeName(d))
-	}
-	return strings.Join(names, ", ")
+	return 0, fmt.Errorf("element type %s is not supported; supported: %s; use another file of the model in one of these", name, gpu.WeightFileNames())
 }

@@ -103,7 +103,7 @@ func (t *Tensor) read(c *cursor) {
 // measure computes the tensor's size from its type and dimensions.
 func (t *Tensor) measure(c *cursor) {
 	if block := t.Type.BlockLen(); t.Dims[0]%block != 0 {
-		t.refuse(c, "has rows of %d elements, not a multiple of the %d in a block of %s; %s", t.Dims[0], block, TypeName(t.Type), again)
+		t.refuse(c, "has rows of %d elements, not a multiple of the %d in a block of %s; %s", t.Dims[0], block, t.Type.FileName(), again)
 	}
 	n := uint64(t.Dims[0] / t.Type.BlockLen() * t.Type.BlockBytes())
 	for _, d := range t.Dims[1:] {

@@ -49,7 +49,7 @@ func (s *dummy) Info(name string) (Info, bool) {
 	if err != nil {
 		return Info{}, false
 	}
-	return Info{Name: name, DType: strings.ToUpper(t.DType.String()), Shape: t.Shape, Bytes: int64(t.DType.Bytes(gpu.Elements(t.Shape))), File: "dummy weights"}, true
+	return Info{Name: name, DType: t.DType.FileName(), Shape: t.Shape, Bytes: int64(t.DType.Bytes(gpu.Elements(t.Shape))), File: "dummy weights"}, true
 }
 
 func (s *dummy) dtypeOf(shape []int) gpu.DType {

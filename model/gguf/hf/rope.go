@@ -56,7 +56,7 @@ func ropeFactors(f *gguf.File, c *config.Config) error {
 		return fail("has rope factors, but the file also has rope scaling %q; both together are not supported; use another model", c.Rope.Scaling)
 	}
 	if t.Type != gpu.F32 || !slices.Equal(t.Dims, []int{c.HeadDim / 2}) {
-		return fail("has type %s and shape %v; it must be F32 of shape [%d], half of a head; use the model's original file", gguf.TypeName(t.Type), t.Dims, c.HeadDim/2)
+		return fail("has type %s and shape %v; it must be F32 of shape [%d], half of a head; use the model's original file", t.Type.FileName(), t.Dims, c.HeadDim/2)
 	}
 	data, err := t.Blob.Bytes(t.At, t.Bytes)
 	if err != nil {

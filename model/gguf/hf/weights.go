@@ -97,7 +97,7 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 			continue
 		}
 		p := weights.Placed{Blob: t.Blob, At: t.At, Info: weights.Info{
-			Name: nameOf(t.Name), Stored: t.Name, DType: gguf.TypeName(t.Type), Shape: t.Shape(), Bytes: t.Bytes, File: t.File,
+			Name: nameOf(t.Name), Stored: t.Name, DType: t.Type.FileName(), Shape: t.Shape(), Bytes: t.Bytes, File: t.File,
 		}}
 		if other, twice := seen[p.Name]; twice {
 			return nil, fmt.Errorf("%s: tensors %s and %s are both %s; the file is damaged; download it again", t.File, other, t.Name, p.Name)
