@@ -28,7 +28,7 @@ const (
 	LoadDummy = "dummy" // random weights; only the configuration is needed
 )
 
-// OpenOptions are options of Open. The zero value opens the weights as they are.
+// OpenOptions are options of Files.Open. The zero value opens the weights as they are.
 type OpenOptions struct {
 	LoadFormat string // LoadAuto or LoadDummy; empty means LoadAuto
 	// Seed makes dummy weights; any value. Example 42.
@@ -48,34 +48,28 @@ type Checkpoint struct {
 	Unused []string
 }
 
-// Open opens a model directory or a GGUF file.
-func Open(path string, o OpenOptions) (*Checkpoint, error) {
-	f, err := At(path)
+// newCheckpoint makes the program and checks the weights, which open finds, against it.
+func newCheckpoint(config *config.Config, o OpenOptions, open func() (weights.Source, error)) (*Checkpoint, error) {
+	program, err := arch.Program(config)
 	if err != nil {
 		return nil, err
 	}
-	return f.Open(o)
-}
-
-// complete makes the program and checks the weights, which open finds, against it.
-func (c *Checkpoint) complete(o OpenOptions, open func() (weights.Source, error)) (err error) {
-	if c.Program, err = arch.Program(c.Config); err != nil {
-		return err
-	}
+	c := &Checkpoint{Config: config, Program: program}
 	switch o.LoadFormat {
 	case LoadDummy:
-		c.Weights = weights.Dummy(c.Program, c.Config.DType, o.Seed)
-		return nil
+		c.Weights = weights.Dummy(program, config.DType, o.Seed)
+		return c, nil
 	case LoadAuto, "":
 		if c.Weights, err = open(); err != nil {
-			return err
+			return nil, err
 		}
 		if err = c.match(); err != nil {
 			c.Weights.Close()
+			return nil, err
 		}
-		return err
+		return c, nil
 	}
-	return fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
+	return nil, fmt.Errorf("load-format %q is not known; use %s or %s", o.LoadFormat, LoadAuto, LoadDummy)
 }
 
 // match compares the tensors of the files with those that the program needs.

@@ -72,7 +72,7 @@ func TestOpenDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := model.Open(dir, model.OpenOptions{ContextLength: 32})
+	c, err := openAt(dir, model.OpenOptions{ContextLength: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{file: "m.gguf: has 0 bytes", filepath.Dir(file): "only GGUF files: m.gguf; give the path", file + "x": "give the path"} {
-		if _, err := model.Open(path, model.OpenOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := openAt(path, model.OpenOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -175,4 +175,13 @@ func TestHash(t *testing.T) {
 			t.Errorf("other %s, hash %s as before", what, h)
 		}
 	}
+}
+
+// openAt opens the model at a path.
+func openAt(path string, o model.OpenOptions) (*model.Checkpoint, error) {
+	files, err := model.At(path)
+	if err != nil {
+		return nil, err
+	}
+	return files.Open(o)
 }

@@ -87,48 +87,34 @@ func (f Files) ChatTemplate() string {
 // Directory is a model directory in any file system, such as the embedded one.
 func Directory(fsys fs.FS) Files { return Files{fsys: fsys} }
 
-func (f Files) Open(o OpenOptions) (*Checkpoint, error) {
-	c, err := f.open(o)
-	if err != nil {
-		return nil, f.at(err)
-	}
-	return c, nil
-}
-
-func (f Files) open(o OpenOptions) (*Checkpoint, error) {
-	c := &Checkpoint{}
+func (f Files) Open(o OpenOptions) (_ *Checkpoint, err error) {
+	defer f.locate(&err)
 	options := config.Options{Context: o.ContextLength}
 	if f.gguf == "" {
 		if err := f.onlyGGUF(); err != nil {
 			return nil, err
 		}
-		var err error
-		if c.Config, err = config.Load(f.fsys, options); err != nil {
+		c, err := config.Load(f.fsys, options)
+		if err != nil {
 			return nil, err
 		}
-		return c, c.complete(o, func() (weights.Source, error) { return weights.Open(f.fsys) })
+		return newCheckpoint(c, o, func() (weights.Source, error) { return weights.Open(f.fsys) })
 	}
 	file, err := gguf.Open(f.fsys, f.gguf)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() // unless the weights have taken it over
-	if c.Config, err = hf.Config(file, options); err != nil {
+	c, err := hf.Config(file, options)
+	if err != nil {
 		return nil, err
 	}
-	return c, c.complete(o, func() (weights.Source, error) { return hf.Weights(file, c.Config) })
+	return newCheckpoint(c, o, func() (weights.Source, error) { return hf.Weights(file, c) })
 }
 
 // Tokenizer reads the model's tokenizer and chat templates.
-func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
-	t, err := f.tokenizer()
-	if err != nil {
-		return nil, f.at(err)
-	}
-	return t, nil
-}
-
-func (f Files) tokenizer() (*tokenizer.Tokenizer, error) {
+func (f Files) Tokenizer() (_ *tokenizer.Tokenizer, err error) {
+	defer f.locate(&err)
 	if f.gguf == "" {
 		if err := f.onlyGGUF(); err != nil {
 			return nil, err
@@ -160,13 +146,13 @@ func (f Files) onlyGGUF() error {
 	return fmt.Errorf("there is no %s, only GGUF files: %s; give the path of one of them", config.File, names)
 }
 
-// at adds to an error which model it is about.
-func (f Files) at(err error) error {
+// locate adds to an error which model it is about.
+func (f Files) locate(err *error) {
 	switch {
-	case err == nil || f.path == "":
-		return err
+	case *err == nil || f.path == "":
 	case f.gguf == "":
-		return fmt.Errorf("model directory %s: %w", f.path, err)
+		*err = fmt.Errorf("model directory %s: %w", f.path, *err)
+	default:
+		*err = fmt.Errorf("model %s: %w", f.path, *err)
 	}
-	return fmt.Errorf("model %s: %w", f.path, err)
 }

@@ -97,7 +97,7 @@ func TestLoadRefusesWhatIsNotFinite(t *testing.T) {
 				for i, r := range []int{0, rows / 2, rows - 1} {
 					block := i * (256/d.BlockLen() - 1) / 2 // first, middle, last
 					at := r*row + block*d.BlockBytes() + b.at[i%len(b.at)]
-					c, err := model.Open(written(t, spoilt(t, f, tensor, at, b.bits)), model.OpenOptions{})
+					c, err := openAt(written(t, spoilt(t, f, tensor, at, b.bits)), model.OpenOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -121,7 +121,7 @@ func TestLoadRefusesVectorsThatAreNotFinite(t *testing.T) {
 	all := devices(t, cpu.Options{Threads: 2})
 	for tensor, elements := range map[string]int{"output_norm.weight": 64, "blk.1.attn_norm.weight": 64, "blk.0.attn_k.bias": 32} {
 		for _, e := range []int{0, elements / 2, elements - 1} {
-			c, err := model.Open(written(t, spoilt(t, m.File(), tensor, 4*e, []byte{0, 0, 0x80, 0xff})), model.OpenOptions{})
+			c, err := openAt(written(t, spoilt(t, m.File(), tensor, 4*e, []byte{0, 0, 0x80, 0xff})), model.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +176,7 @@ func TestLoadRefusesWhatATypeCannotHold(t *testing.T) {
 	m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 70, Context: 64, Type: gpu.F32}
 	const tensor = "blk.0.ffn_up.weight"
 	huge := []byte{0x99, 0x76, 0x96, 0x7e} // 1e38
-	c, err := model.Open(written(t, spoilt(t, m.File(), tensor, 4*(9*64+40), huge)), model.OpenOptions{})
+	c, err := openAt(written(t, spoilt(t, m.File(), tensor, 4*(9*64+40), huge)), model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -250,7 +250,7 @@ func TestConformanceForward(t *testing.T) {
 	}
 	for _, name := range []string{"stories260k/hf-f32", "stories260k/hf-bf16"} {
 		for _, device := range []gpu.Device{ref.New(), cpuDevice} {
-			c, err := model.Open(filepath.Join(weights, name), model.OpenOptions{})
+			c, err := openAt(filepath.Join(weights, name), model.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

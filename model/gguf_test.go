@@ -100,7 +100,7 @@ func TestOpenGGUF(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			c.keys["vocab_size"], c.keys["rope_theta"], c.keys["rms_norm_eps"] = 300, 1e6, float32(1e-6)
 			original := dummy(t, c.keys)
-			got, err := model.Open(written(t, converted(t, original, c.shape)), model.OpenOptions{})
+			got, err := openAt(written(t, converted(t, original, c.shape)), model.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestOpenGGUFOfEachType(t *testing.T) {
 		if err := f.Tensors[i].Data(&q); err != nil {
 			t.Fatal(err)
 		}
-		c, err := model.Open(written(t, f), model.OpenOptions{})
+		c, err := openAt(written(t, f), model.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestOpenGGUFRefuses(t *testing.T) {
 		"bias in blocks":    {quantised, []string{"blk.0.attn_q.bias", "Q8_0", "reordered"}},
 	} {
 		path := written(t, c.file)
-		_, err := model.Open(path, model.OpenOptions{})
+		_, err := openAt(path, model.OpenOptions{})
 		if err == nil {
 			t.Errorf("%s: opened", name)
 			continue
@@ -285,7 +285,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s is called %q, %v; want %q", name, files.Name(), err, want)
 		}
 	}
-	hashed, err := model.Open(filepath.Join(names, "sha256-1234"), model.OpenOptions{})
+	hashed, err := openAt(filepath.Join(names, "sha256-1234"), model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

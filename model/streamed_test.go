@@ -15,7 +15,7 @@ import (
 // the file's names.
 func TestGGUFWeightsAreStreamed(t *testing.T) {
 	m := ggufwrite.Model{Arch: "llama", Layers: 1, Hidden: 64, Intermediate: 64, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 64, Type: gpu.Q8_0}
-	c, err := model.Open(written(t, m.File()), model.OpenOptions{})
+	c, err := openAt(written(t, m.File()), model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ func TestCreateEmpty(t *testing.T) {
 		if err != nil || a.Size() != b.Size() {
 			t.Fatalf("%d bytes, with data %d: %v", b.Size(), a.Size(), err)
 		}
-		want, err := model.Open(whole, model.OpenOptions{})
+		want, err := openAt(whole, model.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := model.Open(empty, model.OpenOptions{LoadFormat: model.LoadDummy})
+		got, err := openAt(empty, model.OpenOptions{LoadFormat: model.LoadDummy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestShapesAreWhatTheirNamesSay(t *testing.T) {
 		if err := ggufwrite.CreateEmpty(path, m.File()); err != nil {
 			t.Fatal(err)
 		}
-		c, err := model.Open(path, model.OpenOptions{LoadFormat: model.LoadDummy})
+		c, err := openAt(path, model.OpenOptions{LoadFormat: model.LoadDummy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,4 +80,13 @@ func TestShapesAreWhatTheirNamesSay(t *testing.T) {
 			t.Errorf("%s has %.3f billion parameters, want %.3f", name, got, billions)
 		}
 	}
+}
+
+// openAt opens the model at a path.
+func openAt(path string, o model.OpenOptions) (*model.Checkpoint, error) {
+	files, err := model.At(path)
+	if err != nil {
+		return nil, err
+	}
+	return files.Open(o)
 }

@@ -98,14 +98,11 @@ func Load(fsys fs.FS, o Options) (*Config, error) {
 		return nil, err
 	}
 	g, err := readFields(fsys, GenerationFile)
-	switch {
-	case isMissing(err):
-	case err != nil:
+	if err == nil {
+		err = c.applyGeneration(g)
+	}
+	if err != nil && !isMissing(err) {
 		return nil, err
-	default:
-		if err := c.applyGeneration(g); err != nil {
-			return nil, err
-		}
 	}
 	return c, nil
 }

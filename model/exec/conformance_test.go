@@ -16,7 +16,11 @@ import (
 
 func open(t *testing.T, dir string) *model.Checkpoint {
 	t.Helper()
-	c, err := model.Open(dir, model.OpenOptions{})
+	files, err := model.At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := files.Open(model.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
