@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/scan"
@@ -13,15 +14,7 @@ func before(x []float32, a, b int32) bool {
 }
 
 func sortCandidates(x []float32, ids []int32) {
-	slices.SortFunc(ids, func(a, b int32) int {
-		switch {
-		case before(x, a, b):
-			return -1
-		case before(x, b, a):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(x[b], x[a]), cmp.Compare(a, b)) })
 }
 
 // peakRun is the number of ids whose largest logit bounds the first candidates. This

@@ -43,17 +43,13 @@ func (t *Tokenizer) readPreTokenizers(raw json.RawMessage) error {
 
 // run calls emit with the final pieces; it stops with false when emit returns false.
 func (p preTokenizers) run(text string, atStart bool, emit func(piece string) bool) bool {
-	return p.from(0, text, atStart, emit)
-}
-
-func (p preTokenizers) from(step int, text string, atStart bool, emit func(piece string) bool) bool {
 	if text == "" {
 		return true
 	}
-	if step == len(p) {
+	if len(p) == 0 {
 		return emit(text)
 	}
-	return p[step](text, atStart, func(piece string, atStart bool) bool { return p.from(step+1, piece, atStart, emit) })
+	return p[0](text, atStart, func(piece string, atStart bool) bool { return p[1:].run(piece, atStart, emit) })
 }
 
 func mapBytes(piece string, atStart bool, emit emitter) bool {

@@ -23,12 +23,24 @@ func RMSNorm(l simd.Level, x, gain, out []float32, eps float32) {
 	}
 }
 
-// sumSquares adds in an order that depends on the length only.
+// sumSquares adds in an order that depends on the length only, in plain Go in four lanes.
 func sumSquares(l simd.Level, x []float32) float32 {
 	if l != simd.Portable {
 		return sumSquaresAVX(l, &x[0], len(x))
 	}
-	return sumSquaresPortable(x)
+	var a, b, c, d float32
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		p := (*[4]float32)(x[i:])
+		a += float32(p[0] * p[0])
+		b += float32(p[1] * p[1])
+		c += float32(p[2] * p[2])
+		d += float32(p[3] * p[3])
+	}
+	for ; i < len(x); i++ {
+		a += float32(x[i] * x[i])
+	}
+	return (a + b) + (c + d)
 }
 
 // Rotate turns pairs (first[i], second[i]) by angles (cos[i], sin[i]), all of one length.
@@ -61,27 +73,6 @@ func SiluMul(l simd.Level, gate, up, out []float32) {
 		siluMulAVX(l, &gate[0], &up[0], &out[0], n)
 		return
 	}
-	siluMulPortable(gate, up, out)
-}
-
-// sumSquaresPortable adds in four lanes.
-func sumSquaresPortable(x []float32) float32 {
-	var a, b, c, d float32
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		p := (*[4]float32)(x[i:])
-		a += float32(p[0] * p[0])
-		b += float32(p[1] * p[1])
-		c += float32(p[2] * p[2])
-		d += float32(p[3] * p[3])
-	}
-	for ; i < len(x); i++ {
-		a += float32(x[i] * x[i])
-	}
-	return (a + b) + (c + d)
-}
-
-func siluMulPortable(gate, up, out []float32) {
 	var e [64]float32
 	for len(gate) > 0 {
 		n := min(len(gate), len(e))
