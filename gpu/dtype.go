@@ -124,7 +124,6 @@ func ParseDType(s string) (DType, error) {
 	return 0, fmt.Errorf("element type %q is not known; use one of %s", s, names(all))
 }
 
-// names lists types for an error.
 func names(types []DType) string {
 	list := make([]string, len(types))
 	for i, d := range types {

@@ -49,7 +49,6 @@ func (k KVSpec) BytesPerToken(d DType) int64 {
 	return int64(k.Layers) * int64(k.Heads) * 2 * int64(d.VectorBytes(k.HeadDim))
 }
 
-// Op is one operation of a program.
 type Op interface{ op() }
 
 // Embed writes the embedding row of each token: Out = Table[token].

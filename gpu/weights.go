@@ -48,7 +48,6 @@ type Tensor struct {
 	Data  []byte // DType.Bytes(product of Shape) bytes, rows one after the other
 }
 
-// Elements is how many elements a tensor of a shape has.
 func Elements(shape []int) int {
 	n := 1
 	for _, d := range shape {

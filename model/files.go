@@ -16,7 +16,6 @@ import (
 	"github.com/troupe-engine/troupe/model/weights"
 )
 
-// GGUFExtension ends the names of GGUF files.
 const GGUFExtension = ".gguf"
 
 // Files is the place of a model: a directory in Hugging Face's layout, or a GGUF

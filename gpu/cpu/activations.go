@@ -36,7 +36,6 @@ func (s *step) tiling(a *activations) layout.Tiling {
 	return layout.NewTiling(rows, layout.TileTokens(s.level))
 }
 
-// grow makes room for a number of rows.
 func (a *activations) grow(rows int) {
 	if a.floats && rows > 1 {
 		a.tiles = grow(a.tiles, rows*a.width)

@@ -28,7 +28,6 @@ const (
 	amxYield = 4
 )
 
-// amxScratch is the memory of a worker for AMX GEMM.
 type amxScratch struct {
 	spread []byte    // amxGroups of a panel, unpacked
 	sums   []float32 // [panels][tokens][32]
@@ -40,7 +39,6 @@ func (u *productUnit) sums(i int) []float32 {
 	return u.w.amxSums.sums[i*n : (i+1)*n]
 }
 
-// runAMX runs a unit by AMX.
 func (l *linears) runAMX(u *productUnit, op *linear) {
 	if l.silu == nil {
 		op.multiplyAMX(u, 0)

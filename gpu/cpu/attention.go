@@ -62,7 +62,6 @@ type sums struct {
 
 func newSums(rows, width int) sums { return sumsIn(make([]float32, sumsLen(rows, width)), rows, width) }
 
-// sumsLen is the number of floats of sums.
 func sumsLen(rows, width int) int { return rows * (width + 2) }
 
 // sumsIn are sums in memory of sumsLen.

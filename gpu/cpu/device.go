@@ -13,7 +13,6 @@ import (
 // kernelVersion changes whenever a change of code may change a bit of a result.
 const kernelVersion = 4
 
-// device implements gpu.Device.
 type device struct {
 	options Options
 }

@@ -98,7 +98,6 @@ func (p *pool) use(mem []byte) {
 	p.mem = mem
 }
 
-// planes is the number of planes.
 func (p *pool) planes() int { return 2 * p.shape.Layers * p.shape.Heads }
 
 // plane is the start of the keys and of the values of a head, in slots.
@@ -107,7 +106,6 @@ func (p *pool) plane(layer, head int) (keys, values int) {
 	return k * p.planeStride, (k + p.shape.Layers*p.shape.Heads) * p.planeStride
 }
 
-// slot is the slot of a position by a page table.
 func (p *pool) slot(pages []int32, position int) int {
 	return int(pages[position>>p.shift])<<p.shift | position&(p.spec.PageSize-1)
 }

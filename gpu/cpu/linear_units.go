@@ -29,7 +29,6 @@ var speeds = [...]struct{ floats, ints, bytes int }{
 	simd.Portable: {4, 8, 2}, simd.AVX2: {80, 110, 12}, simd.AVX512: {160, 500, 16}, simd.AMX: {160, 500, 16},
 }
 
-// amxSpeed is the speed of intgemm.MultiplyAMX.
 const amxSpeed = 1200
 
 func (l *linears) shape(s *step) shape {

@@ -58,7 +58,6 @@ func newLoading(p *gpu.Program, w gpu.Weights, o *Options) (*loading, error) {
 	return l, l.choose()
 }
 
-// loadWeights packs all weights of a program.
 func loadWeights(p *gpu.Program, w gpu.Weights, o Options, progress func(done, total int64)) (*weights, error) {
 	l, err := newLoading(p, w, &o)
 	if err == nil {

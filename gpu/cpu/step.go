@@ -171,13 +171,11 @@ func (s *step) stride(b gpu.Buffer) int {
 	return layout.Panels(s.program.Buffers[b].Width) * layout.PanelRows
 }
 
-// row is row i of a buffer.
 func (s *step) row(b gpu.Buffer, i int) []float32 {
 	at, w := i*s.stride(b), s.program.Buffers[b].Width
 	return s.buffers[b][at : at+w : at+w]
 }
 
-// run computes the sequences of a step.
 func (s *step) run(sequences []rows.Sequence) error {
 	s.prepare(sequences)
 	helpers := 0

@@ -246,7 +246,6 @@ func (t *workerPool) advance() {
 	}
 }
 
-// next prepares the next stage.
 func (t *workerPool) next() (units int, more bool) {
 	defer t.recovered()
 	units, more = t.work.open(t.stage)

@@ -192,7 +192,6 @@ func furthest(x *[block32]float32) (far float32, finite bool) {
 	return far, most < 0x7f800000
 }
 
-// extremes are the smallest and the largest element.
 func extremes(x *[block32]float32) (least, most float32, finite bool) {
 	least, most = x[0], x[0]
 	for _, v := range x {

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
-// Device implements gpu.Device.
 type Device struct {
 	// Alter, if not nil, changes the sequences of each step before they are computed:
 	// the tests of the test suite make defects with it.

@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
-// model implements gpu.Model.
 type model struct {
 	program *gpu.Program
 	weights [][]float32

@@ -152,7 +152,6 @@ func total(ids []int32, weight []float64) float64 {
 	return sum
 }
 
-// adjust applies bias, penalties and masks.
 func adjust(x []float32, spec *rows.Sample) {
 	for _, b := range spec.Bias {
 		x[b.Token] += b.Bias

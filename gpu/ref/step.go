@@ -48,13 +48,11 @@ func newStep(m *model, sequences []rows.Sequence) *step {
 	return s
 }
 
-// row is row i of a buffer.
 func (s *step) row(b gpu.Buffer, i int) []float32 {
 	w := s.program.Buffers[b].Width
 	return s.buffers[b][i*w : (i+1)*w]
 }
 
-// rows is how many rows a buffer has in this step.
 func (s *step) rows(b gpu.Buffer) int { return len(s.buffers[b]) / s.program.Buffers[b].Width }
 
 // slot is the index of a position of a sequence in the pool.

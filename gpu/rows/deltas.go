@@ -44,7 +44,6 @@ func (t *Table) row(id gpu.Row, what string) (*row, error) {
 	return &t.rows[id], nil
 }
 
-// find returns an open row.
 func (t *Table) find(id gpu.Row, what string) (*row, error) {
 	r, err := t.row(id, what)
 	if err == nil && !r.open {
@@ -53,7 +52,6 @@ func (t *Table) find(id gpu.Row, what string) (*row, error) {
 	return r, err
 }
 
-// start opens a row.
 func (t *Table) start(o *gpu.RowOpened) error {
 	r, err := t.row(o.Row, "opened")
 	if err != nil {

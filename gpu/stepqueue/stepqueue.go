@@ -24,7 +24,6 @@ type Queue struct {
 	refused  atomic.Int32 // refused steps whose done has not returned
 }
 
-// closedQueue is the count of a closed queue.
 const closedQueue = -1
 
 type step struct {

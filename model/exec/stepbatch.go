@@ -42,7 +42,6 @@ func (f *flight) translate(b *messages.RunBatch, vocab int) error {
 	return nil
 }
 
-// table copies pages.
 func (f *flight) table(pages []messages.Page) []int32 {
 	from := len(f.pages)
 	for _, p := range pages {
@@ -61,7 +60,6 @@ func checkOpened(o *messages.RowOpened) error {
 	return nil
 }
 
-// sampling translates a request's parameters.
 func sampling(p *messages.SamplingParams, vocab int) gpu.Sampling {
 	s := gpu.Sampling{
 		Temperature: p.Temperature, TopP: p.TopP, MinP: p.MinP, TopK: p.TopK,

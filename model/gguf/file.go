@@ -72,7 +72,6 @@ func (f *File) add(p *part) error {
 // Keys lists the metadata in the order of the file.
 func (f *File) Keys() []string { return f.keys }
 
-// Value finds a metadata value.
 func (f *File) Value(key string) (Value, bool) {
 	v, ok := f.meta[key]
 	return v, ok

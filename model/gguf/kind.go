@@ -36,7 +36,6 @@ func (k Kind) known() bool { return int(k) < len(kinds) }
 // fixed reports whether all values of the kind have the same size.
 func (k Kind) fixed() bool { return k.known() && k != String && k != Array }
 
-// String is the name in errors.
 func (k Kind) String() string {
 	if !k.known() {
 		return fmt.Sprintf("type %d", uint32(k))

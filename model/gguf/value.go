@@ -57,7 +57,6 @@ func (v Value) Float() (float64, bool) {
 	return float64(n), ok
 }
 
-// Bool is a truth value.
 func (v Value) Bool() (is, ok bool) {
 	if v.Kind != Bool {
 		return false, false
@@ -73,7 +72,6 @@ func (v Value) Text() (string, bool) {
 	return string(v.raw[8:]), true
 }
 
-// Texts is an array of strings.
 func (v Value) Texts() ([]string, bool) {
 	if v.Kind != Array || v.Elem != String {
 		return nil, false
@@ -89,7 +87,6 @@ func (v Value) Texts() ([]string, bool) {
 	return list, true
 }
 
-// Ints is an array of integers.
 func (v Value) Ints() ([]int64, bool) { return numbers(v, integer) }
 
 // Floats is an array of float32 or of integers.
@@ -103,7 +100,6 @@ func (v Value) Floats() ([]float32, bool) {
 	})
 }
 
-// numbers decodes the elements of an array.
 func numbers[T any](v Value, decode func(Kind, []byte) (T, bool)) ([]T, bool) {
 	if v.Kind != Array || !v.Elem.fixed() {
 		return nil, false

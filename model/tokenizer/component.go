@@ -38,7 +38,6 @@ func (c *component) fail(format string, args ...any) error {
 	return fmt.Errorf("%s%w", c.at, fmt.Errorf(format, args...))
 }
 
-// refused is the error for a type that is not supported.
 func (c *component) refused(known string) error {
 	return c.fail(": type %q is not supported; supported: %s", c.Type, known)
 }

@@ -13,14 +13,12 @@ const (
 // Every one of these patterns matches at every position.
 type fastSplit func(s string, i int) int
 
-// fastSplits maps a pattern to its splitter.
 var fastSplits = map[string]fastSplit{
 	patternGPT2:   splitGPT2,
 	patternLlama3: func(s string, i int) int { return splitLlama3(s, i, 3) },
 	patternQwen2:  func(s string, i int) int { return splitLlama3(s, i, 1) },
 }
 
-// splitGPT2 matches patternGPT2.
 func splitGPT2(s string, i int) int {
 	if end := contraction(s, i, false); end > i {
 		return end

@@ -19,7 +19,6 @@ func (m *merger) reset(n int) {
 	m.slots, m.heap = slices.Grow(m.slots[:0], n), slices.Grow(m.heap[:0], n)
 }
 
-// add appends one initial symbol.
 func (m *merger) add(id int32) { m.slots = append(m.slots, id) }
 
 // next is the slot after the symbol at pos.

@@ -26,7 +26,6 @@ var normalizers = map[string]normalizer{
 	"ByteLevel":    func(s string) string { return string(appendByteChars(nil, s)) },
 }
 
-// readNormalizers reads the "normalizer" section.
 func (t *Tokenizer) readNormalizers(raw json.RawMessage) error {
 	return components(raw, "normalizer", "normalizers", bounded(func(c *component) error {
 		step, err := c.normalizer()

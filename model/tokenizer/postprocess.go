@@ -10,7 +10,6 @@ type template struct{ before, after []int32 }
 // templateItem is an element of a template: one of the two.
 type templateItem struct{ SpecialToken, Sequence *struct{ ID string } }
 
-// readPostProcessor reads the "post_processor" section.
 func (t *Tokenizer) readPostProcessor(raw json.RawMessage) error {
 	return components(raw, "post_processor", "processors", func(c *component) (err error) {
 		var outer template
@@ -78,7 +77,6 @@ func (c *component) end(t *Tokenizer, name string, pair []json.RawMessage) ([]in
 	return []int32{int32(id)}, nil
 }
 
-// known reports whether a token has the id.
 func (t *Tokenizer) known(id int64) bool {
 	return id >= 0 && id <= maxTokenID && t.flag(int32(id))&flagKnown != 0
 }

@@ -19,7 +19,6 @@ type emitter func(piece string, atStart bool) bool
 // preTokenizers is the "pre_tokenizer" section as a list of steps.
 type preTokenizers []preTokenizer
 
-// readPreTokenizers reads the "pre_tokenizer" section.
 func (t *Tokenizer) readPreTokenizers(raw json.RawMessage) error {
 	mapped := false // the section ends with the byte-level mapping
 	err := components(raw, "pre_tokenizer", "pretokenizers", bounded(func(c *component) error {

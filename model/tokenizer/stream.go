@@ -15,7 +15,6 @@ type Stream struct {
 	buf    []byte
 }
 
-// NewStream starts decoding a text.
 func (t *Tokenizer) NewStream(opts DecodeOptions) *Stream {
 	s := &Stream{t: t, opts: opts}
 	for _, step := range t.decoder.onText {

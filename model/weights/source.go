@@ -238,7 +238,6 @@ func (s *files) Place(name string, index int) (string, int) {
 	return fmt.Sprintf("%s: tensor %s", e.File, e.Title()), index
 }
 
-// ordered copies rows into another order.
 func ordered(data []byte, order []int) []byte {
 	row := len(data) / len(order)
 	out := make([]byte, len(data))

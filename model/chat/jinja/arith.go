@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// binary computes l op r.
 func (rt *runtime) binary(op string, l, r any) any {
 	if isNumber(l) && isNumber(r) {
 		return arith(op, l, r)

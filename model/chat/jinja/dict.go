@@ -23,7 +23,6 @@ func NewDict(n int) *Dict {
 // Set puts a value under a string key; an existing key keeps its place.
 func (d *Dict) Set(key string, v any) { d.putAs(key, key, v) }
 
-// Get returns the value under a string key.
 func (d *Dict) Get(key string) (any, bool) { return d.get(key) }
 
 func (d *Dict) Len() int { return len(d.keys) }

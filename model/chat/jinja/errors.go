@@ -43,7 +43,6 @@ func (e *Error) Error() string {
 	return where + ": " + e.Kind + ": " + e.Msg
 }
 
-// Unwrap returns the cause or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
 // LengthError is the cause of an Error when a text exceeds Limits.OutputBytes.

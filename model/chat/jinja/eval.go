@@ -104,7 +104,6 @@ func (e *builtinExpr) eval(rt *runtime, sc *scope) any {
 	return rt.builtin(e.kind, e.name, v, e.args.eval(rt, sc))
 }
 
-// eval evaluates written arguments.
 func (c *callArgs) eval(rt *runtime, sc *scope) (a args) {
 	if len(c.pos) > 0 {
 		a.pos = rt.evalAll(c.pos, sc)

@@ -89,7 +89,6 @@ func pathParts(attr any) []any {
 	return parts
 }
 
-// mapped calls f for each item.
 func (rt *runtime) mapped(items []any, f func(it any) any) []any {
 	out := make([]any, len(items))
 	for i, it := range items {

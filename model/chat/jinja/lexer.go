@@ -73,7 +73,6 @@ func (lx *lexer) fail(format string, args ...any) {
 	panic(newErr(SyntaxError, format, args...).locate("", lx.line))
 }
 
-// advance consumes n bytes.
 func (lx *lexer) advance(n int) {
 	lx.line += strings.Count(lx.src[lx.pos:lx.pos+n], "\n")
 	lx.pos += n

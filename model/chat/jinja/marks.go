@@ -80,7 +80,6 @@ func (m *marks) chars(s string) iter.Seq2[int, rune] {
 	}
 }
 
-// markText replaces the characters in a text.
 func (rt *runtime) markText(s string) string {
 	var b strings.Builder
 	done := 0

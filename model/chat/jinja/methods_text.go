@@ -163,7 +163,6 @@ func joinMethod(rt *runtime, s string, a args) any {
 	return rt.join(items, s)
 }
 
-// join prints the items with sep between them.
 func (rt *runtime) join(items []any, sep string) any {
 	var b strings.Builder
 	for i, it := range items {

@@ -75,7 +75,6 @@ func toInt64(v any) (int64, bool) {
 	return 0, false
 }
 
-// toFloat converts any number.
 func toFloat(v any) float64 {
 	switch x := v.(type) {
 	case float64:

@@ -79,7 +79,6 @@ func (p *parser) filters(x expr) expr {
 	return x
 }
 
-// filter parses one filter's name and arguments.
 func (p *parser) filter(x expr) expr {
 	f := p.builtin("filter", x)
 	if p.cur().op("(") {

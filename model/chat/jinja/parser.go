@@ -171,7 +171,6 @@ func (p *parser) outsideLoops(end string) []stmt {
 	return b
 }
 
-// macroBody parses the body of a macro or call block.
 func (p *parser) macroBody(def *macroDef, end string) {
 	for _, f := range p.fors {
 		f.captures = true

@@ -75,7 +75,6 @@ type writer struct {
 	indent    string // per level, if pretty
 }
 
-// text returns the text of a value.
 func (w *writer) text(v any) string {
 	w.value(v, 0)
 	w.rt.text(w.b.Len())
@@ -163,7 +162,6 @@ func (w *writer) dict(d *Dict, level int) {
 	})
 }
 
-// elements writes n elements between brackets.
 func (w *writer) elements(open string, n int, end string, level int, write func(i int)) {
 	w.b.WriteString(open)
 	for i := range n {

@@ -26,7 +26,6 @@ type runtime struct {
 	valueBytes int
 }
 
-// output collects rendered text.
 type output struct {
 	b strings.Builder
 	n int // bytes, with each stand-in counted as its character

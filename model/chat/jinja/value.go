@@ -9,7 +9,6 @@ import (
 // Template values are Go values: nil (None), bool, int64, longInt, float64, string,
 // *List, *Dict, *Undefined, *Namespace, *Function, and the package's views and macros.
 
-// is reports whether a value has a type.
 func is[T any](v any) bool { _, ok := v.(T); return ok }
 
 // List is a Python list, or a tuple. Templates cannot change it.
@@ -76,7 +75,6 @@ type view struct {
 	items []any
 }
 
-// pairs makes a tuple of each key and value.
 func (rt *runtime) pairs(d *Dict) []any {
 	rt.work(6 * len(d.keys))
 	out := make([]any, len(d.keys))

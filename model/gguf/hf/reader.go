@@ -43,7 +43,6 @@ func (r *reader) text(key string) string {
 	return s
 }
 
-// sentencePiece reports whether the tokenizer is of this kind.
 func (r *reader) sentencePiece() bool { return r.text(ggml+"model") == "llama" }
 
 // none is what some writers put for a token that the model does not have.

@@ -26,7 +26,6 @@ const (
 	I8
 )
 
-// elementBytes is the size of an element.
 var elementBytes = [...]int{F32: 4, BF16: 2, F16: 2, I8: 1}
 
 // Positions are processed in blocks of 64, counted from the start of the sequence. Each

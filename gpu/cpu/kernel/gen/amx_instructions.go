@@ -55,7 +55,6 @@ func tileLoad(tile byte, base, stride reg.Physical, disp int) {
 	tileMemory(0x7b, tile, base, stride, disp)
 }
 
-// tileStore stores them.
 func tileStore(tile byte, base, stride reg.Physical, disp int) {
 	tileMemory(0x7a, tile, base, stride, disp)
 }

@@ -18,7 +18,6 @@ const (
 // tileGroup is a group of weights in tiles: signed bytes, then 32 scales in float32.
 const tileGroup = q8Weights + 2*scales
 
-// amx writes products of integers by AMX.
 func amx() {
 	configurations := tileConfigurations()
 	for tokens := leastTokens; tokens <= tileRows; tokens++ {

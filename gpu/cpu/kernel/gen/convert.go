@@ -6,7 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// conversions writes the conversions between element types.
 func conversions() {
 	eachLevel(func(v lanes) {
 		for _, f := range []string{"BF16", "F16"} {

@@ -88,7 +88,6 @@ func (b *tile) loadSums(row reg.GPVirtual) {
 	Label(b.name + "begun")
 }
 
-// storeSums writes the sums in registers to y.
 func (b *tile) storeSums(row reg.GPVirtual) {
 	b.eachSum(row, func(m Mem, sum reg.VecVirtual) { VMOVUPS(sum, m) })
 }
@@ -105,14 +104,12 @@ func (b *tile) firstPass() (several bool) {
 	return true
 }
 
-// nextPass repeats a pass for the next rows.
 func (b *tile) nextPass() {
 	ADDQ(U8(b.vectors*b.n()), b.first)
 	CMPQ(b.first, U8(32))
 	JNE(LabelRef(b.name + "pass"))
 }
 
-// floatTile is a tile of a product of floats.
 type floatTile struct {
 	tile
 	left  reg.GPVirtual // remaining columns

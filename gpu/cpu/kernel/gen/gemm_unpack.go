@@ -52,7 +52,6 @@ func (u *unpacker) loop(label string, n int, body func()) {
 	loop(label, count, body)
 }
 
-// fetch prefetches weights.
 func (u *unpacker) fetch(bytes int) {
 	for disp := 0; disp < bytes; disp += 64 {
 		PREFETCHT1(Mem{Base: u.w, Index: u.ahead, Scale: 1, Disp: disp})

@@ -168,7 +168,6 @@ func (k *intKernel) sizes() {
 	Label("sized")
 }
 
-// eachGroup repeats the body for each group of a panel.
 func (k *intKernel) eachGroup() {
 	for _, w := range k.form.constants {
 		if !k.wide || w == lowNibbles {
@@ -215,7 +214,6 @@ func (k *intKernel) enterBlock() {
 	Label(k.name + "entered")
 }
 
-// constant is the register of a constant.
 func (k *intKernel) constant(w uint32) reg.VecVirtual {
 	return k.vector(fmt.Sprintf("constant%x", w), 0)
 }

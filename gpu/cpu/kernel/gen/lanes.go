@@ -12,7 +12,6 @@ type lanes struct{ wide bool }
 
 var avx512, avx2 = lanes{wide: true}, lanes{}
 
-// eachLevel writes a kernel at both levels.
 func eachLevel(write func(v lanes)) {
 	write(avx512)
 	write(avx2)
@@ -41,7 +40,6 @@ func (v lanes) reg() reg.VecVirtual {
 	return YMM()
 }
 
-// regs returns n registers.
 func (v lanes) regs(n int) (all []reg.VecVirtual) {
 	for range n {
 		all = append(all, v.reg())
@@ -49,14 +47,12 @@ func (v lanes) regs(n int) (all []reg.VecVirtual) {
 	return all
 }
 
-// zero returns a register of zeros.
 func (v lanes) zero() reg.VecVirtual {
 	r := v.reg()
 	v.clear(r)
 	return r
 }
 
-// zeros returns n registers of zeros.
 func (v lanes) zeros(n int) (all []reg.VecVirtual) {
 	for range n {
 		all = append(all, v.zero())
@@ -186,7 +182,6 @@ func (v lanes) blocks(n reg.GPVirtual, block int, label, rest string, pointers [
 	JMP(LabelRef(label))
 }
 
-// advance adds to pointers.
 func advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
 		if bytes < 128 {

@@ -27,10 +27,8 @@ func largeFunction(name, signature, doc string) {
 // parameter loads a pointer or an int.
 func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// reload loads an argument into a register.
 func reload(name string, r reg.Register) { Load(Param(name), r) }
 
-// argument is the memory of an argument.
 func argument(name string) Mem {
 	a, err := Param(name).Resolve()
 	if err != nil {
@@ -45,7 +43,6 @@ func end() {
 	RET()
 }
 
-// at is memory at a displacement from a pointer.
 func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
 
 // near is the prefetch distance in bytes from L2 to L1; prefetches from memory to L2

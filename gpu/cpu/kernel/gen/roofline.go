@@ -16,7 +16,6 @@ func limits() {
 	})
 }
 
-// readSum sums memory as fast as it can be read.
 func readSum(v lanes) {
 	v.function("readSum", "func(p *byte, n int) float32", "sums n bytes as float32; n is a positive multiple of 512.")
 	p, n := parameter("p"), parameter("n")
@@ -49,7 +48,6 @@ func multiplyAdds(v lanes) {
 	end()
 }
 
-// intPeak multiplies integers in registers.
 func intPeak(v lanes) {
 	v.function("intPeak", "func(n int)", "does n times 20 vectors of products; n is positive.")
 	n, count := parameter("n"), either(v, 20, 10)

@@ -4,7 +4,6 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 )
 
-// hints writes hints to the processor.
 func hints() {
 	function("prefetch", "func(p *byte, n int, apart int)", "brings n lines into the L2 cache, apart bytes from each other; n is positive.")
 	p, n, apart := parameter("p"), parameter("n"), parameter("apart")

@@ -61,7 +61,6 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, t
 	}
 }
 
-// clearRows sets the results of all tokens to zero.
 func clearRows(y []float32, tokens, ldy int) {
 	for t := range tokens {
 		clear(y[t*ldy : t*ldy+layout.PanelRows])

@@ -12,7 +12,6 @@ import (
 // tokenBytes is the size of a group of a token: 32 elements, correction and scale.
 const tokenBytes = layout.GroupCols + 8
 
-// TileBytes is the size of a tile.
 func TileBytes(groups, tokens int) int { return groups * tokens * tokenBytes }
 
 // Order is how the elements of a tile of quantised activations are ordered.

@@ -15,7 +15,6 @@ package layout
 
 import "fmt"
 
-// PanelRows is the number of rows of a panel.
 const PanelRows = 32
 
 // GroupCols is the number of columns that share a scale in the forms of integers.
@@ -75,7 +74,6 @@ var forms = [...]struct {
 
 var Forms = []Form{F32, BF16, F16, Q8, Q4, Q41, Q4K, Q6K}
 
-// String returns the name used in logs.
 func (f Form) String() string { return forms[f].name }
 
 // Integer reports whether weights are integers with scales; columns then come in groups.
@@ -96,5 +94,4 @@ func (f Form) PanelBytes(cols int) int {
 // RowBytes is the size of a row of cols columns as Pack reads it.
 func (f Form) RowBytes(cols int) int { return cols * forms[f].row >> forms[f].bits }
 
-// Panels is the number of panels of a matrix.
 func Panels(rows int) int { return (rows + PanelRows - 1) / PanelRows }

@@ -34,7 +34,6 @@ func (t Tiling) Alike(i int) int {
 	return t.Tiles
 }
 
-// tileTokens is the largest tile of each level.
 var tileTokens = [...]int{simd.Portable: 8, simd.AVX2: 6, simd.AVX512: 12, simd.AMX: 12}
 
 // TileTokens is the largest number of tokens of a tile of package gemm or intgemm.
