@@ -216,19 +216,16 @@ func (s PoolSpec) Check(p *Program) error {
 	if err := paging.CheckSize(s.PageSize); err != nil {
 		return fmt.Errorf("KV pool: page size %w", err)
 	}
-	if s.Pages < 1 {
+	switch {
+	case s.Pages < 1:
 		return fmt.Errorf("KV pool: %d pages; it must be at least 1", s.Pages)
-	}
-	if !s.DType.ForKV() {
+	case !s.DType.ForKV():
 		return fmt.Errorf("KV pool: K and V cannot be stored as %s; use f32, f16, bf16 or int8", s.DType)
-	}
-	if int(s.Layout) >= len(layouts) {
+	case int(s.Layout) >= len(layouts):
 		return fmt.Errorf("KV pool: layout %d is not known", s.Layout)
-	}
-	if s.Rows < 1 || s.StepTokens < 1 {
+	case s.Rows < 1 || s.StepTokens < 1:
 		return fmt.Errorf("KV pool: %d rows and %d tokens per step; both must be at least 1", s.Rows, s.StepTokens)
-	}
-	if s.Context < 1 || s.Context > p.Context {
+	case s.Context < 1 || s.Context > p.Context:
 		return fmt.Errorf("KV pool: the context is %d; it must be between 1 and the model's context of %d", s.Context, p.Context)
 	}
 	return nil

@@ -118,9 +118,6 @@ func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 	done := f.done
 	f.batch, f.done = nil, nil
 	e.keep(f)
-	if err != nil {
-		out = nil
-	}
 	done(out, err)
 }
 

@@ -86,11 +86,12 @@ func (f *File) Tensor(name string) *Tensor {
 	return &f.Tensors[i]
 }
 
-// Blobs returns the open files for a new owner. Until Release the File owns them.
-func (f *File) Blobs() []blob.Blob { return f.blobs }
-
-// Release ends the ownership of the open files: Close leaves them open.
-func (f *File) Release() { f.blobs = nil }
+// Release returns the open files to a new owner: Close leaves them open.
+func (f *File) Release() []blob.Blob {
+	blobs := f.blobs
+	f.blobs = nil
+	return blobs
+}
 
 // Close frees the files. Values and data must not be used afterwards.
 func (f *File) Close() error {

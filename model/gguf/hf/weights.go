@@ -116,11 +116,9 @@ func Weights(f *gguf.File, c *config.Config) (weights.Source, error) {
 		placed = append(placed, p)
 	}
 	file := f.Name
-	s := weights.FromFiles(f.Blobs(), placed, func(name string) error {
+	return weights.FromFiles(f.Release(), placed, func(name string) error {
 		return fmt.Errorf("%s: tensor %s is missing; the file is not a complete model of this architecture; download it again", file, storedName(name))
-	})
-	f.Release()
-	return s, nil
+	}), nil
 }
 
 // pairedHeads is the number of heads whose rows a tensor of Q or K has; 0 of any other.
