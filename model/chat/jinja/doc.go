@@ -12,7 +12,7 @@
 //
 //	parser, parse_stmt, parse_expr, parse_postfix    from tokens to nodes
 //	lexer, literals, ast                             tokens, numbers and strings in the source; the nodes
-//	render, runtime, scope, limits, errors           a rendering, its variables, what it may cost, its errors
+//	render, scope, limits, errors                    a rendering, its variables, what it may cost, its errors
 //	exec, eval, macro, access                        statements, expressions, calls of macros, v.name and v[key]
 //	value, dict, numbers, arith, compare             values as in Python: types, conversions, operators
 //	repr, json                                       a value as text; JSON in and out, Go values
