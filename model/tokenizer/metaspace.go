@@ -11,17 +11,12 @@ type metaspace struct {
 }
 
 func (c *component) metaspace() (metaspace, error) {
-	m := metaspace{mark: "▁", scheme: "always", split: valueOr(c.Split, true)}
-	if c.Replacement != nil {
-		m.mark = *c.Replacement
-	}
+	m := metaspace{mark: valueOr(c.Replacement, "▁"), scheme: "always", split: valueOr(c.Split, true)}
 	// Files from before prepend_scheme have only add_prefix_space.
 	if !valueOr(c.AddPrefixSpace, true) {
 		m.scheme = "never"
 	}
-	if c.PrependScheme != nil {
-		m.scheme = *c.PrependScheme
-	}
+	m.scheme = valueOr(c.PrependScheme, m.scheme)
 	switch m.scheme {
 	case "always", "first", "never":
 		return m, c.oneCharacter("replacement", m.mark)

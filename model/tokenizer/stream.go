@@ -45,7 +45,9 @@ func (s *Stream) Push(id int32) string {
 	}
 	text, flags := t.piece(id), t.flags[id]
 	if !s.begun {
-		text, flags = s.begin(id)
+		s.begun = true // some steps treat the first token differently
+		first, of := t.decoder.render(nil, t.content[id], true)
+		text, flags = string(first), of
 	} else if t.decoder.join == joinSpaces {
 		text = " " + text
 	}
@@ -59,13 +61,6 @@ func (s *Stream) Push(id int32) string {
 		text = s.states[i].push(&t.decoder.onText[i], text)
 	}
 	return text
-}
-
-// begin returns what the first token stands for, which some steps treat differently.
-func (s *Stream) begin(id int32) (string, tokenFlag) {
-	s.begun = true
-	text, flags := s.t.decoder.render(nil, s.t.content[id], true)
-	return string(text), flags
 }
 
 // join joins a token to those before where bytes make characters.

@@ -52,13 +52,12 @@ const (
 // which tokens take the white space beside them (here none does).
 func FromVocabulary(v Vocabulary) (*Tokenizer, error) {
 	t := &Tokenizer{config: config{templates: v.Templates}, bos: -1, eos: -1, scratch: newScratchPool()}
-	if len(v.Tokens) == 0 {
+	switch {
+	case len(v.Tokens) == 0:
 		return nil, keyError("tokens", "is missing or empty; the file has no vocabulary; download the whole model")
-	}
-	if len(v.Tokens) > maxTokenID {
+	case len(v.Tokens) > maxTokenID:
 		return nil, keyError("tokens", "has %d tokens; at most %d are allowed; download it again", len(v.Tokens), maxTokenID)
-	}
-	if v.Types != nil && len(v.Types) < len(v.Tokens) {
+	case v.Types != nil && len(v.Types) < len(v.Tokens):
 		return nil, keyError("token_type", "has %d types for %d tokens; download it again", len(v.Types), len(v.Tokens))
 	}
 	t.model = &bpe{vocab: make(map[string]int32, len(v.Tokens)), unk: -1}
@@ -157,7 +156,7 @@ func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 }
 
 // valueOr returns a value of a file, or the default if it is absent.
-func valueOr(value *bool, def bool) bool {
+func valueOr[T any](value *T, def T) T {
 	if value != nil {
 		return *value
 	}
