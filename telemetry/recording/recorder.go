@@ -3,7 +3,6 @@ package recording
 import (
 	"errors"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -70,7 +69,8 @@ func (r *Recorder) Begin(sub *messages.Submission) (end func(output int)) {
 	at, entry := time.Since(r.start), (*Entry)(nil) // only the goroutine sets and reads the entry
 	r.push(func() {
 		entry = r.out.Begin(Arrived{
-			At: at, Input: len(sub.Prompt), PageSize: r.pageSize, Pages: pageHashes(sub, r.pageSize), Tenant: sub.Tenant, Priority: sub.Priority,
+			At: at, Input: len(sub.Prompt), PageSize: r.pageSize, Pages: radix.PageHashes(sub.Namespace, sub.Prompt, r.pageSize),
+			Tenant: sub.Tenant, Priority: sub.Priority,
 		})
 	})
 	return func(output int) {
@@ -122,18 +122,6 @@ func (r *Recorder) write() {
 		}
 		work()
 	}
-}
-
-// pageHashes are the chained hashes of a prompt's whole pages; the writer hides them.
-func pageHashes(sub *messages.Submission, pageSize int) []uint64 {
-	hashes, hash := make([]uint64, 0, len(sub.Prompt)/pageSize), radix.RootHash(sub.Namespace)
-	for page := range slices.Chunk(sub.Prompt, pageSize) {
-		if len(page) == pageSize {
-			hash = radix.PageHash(hash, page)
-			hashes = append(hashes, hash)
-		}
-	}
-	return hashes
 }
 
 // fail ends a recording whose file cannot be written; requests go on.
