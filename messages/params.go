@@ -1,8 +1,6 @@
 package messages
 
-import (
-	"slices"
-)
+import "slices"
 
 // NoLogprobs switches a logprob field off; zero asks for the chosen token only.
 const NoLogprobs = -1

@@ -159,10 +159,3 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
 		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
 }
-
-// sendCancelled asks the engine to release requests, with one message per call of Handle.
-func (c *Core) sendCancelled(out *messages.Outbox) {
-	if len(c.cancelled) > 0 {
-		out.ToQueue(&messages.FinishRequests{Header: c.table.engine.header, IDs: append([]messages.RequestID(nil), c.cancelled...)})
-	}
-}

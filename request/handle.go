@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -65,7 +66,9 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		out.Record(messages.StaleMessages, 1)
 	}
 	c.submitFresh(out)
-	c.sendCancelled(out)
+	if len(c.cancelled) > 0 {
+		out.ToQueue(&messages.FinishRequests{Header: c.table.engine.header, IDs: slices.Clone(c.cancelled)})
+	}
 	c.conclude(now, out)
 	if spent != nil {
 		out.ToFormer(spent) // last: its memory must not be read after that

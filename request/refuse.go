@@ -78,13 +78,9 @@ func (t *Table) lowerThan(m *messages.SubmitRequests) []*entry {
 }
 
 func (t *Table) waitTooLong(m *messages.SubmitRequests) *messages.CallRefused {
-	most := t.opt.Patience()
-	if most == 0 {
-		return nil
-	}
-	s := &m.Requests[0]
+	s, most := &m.Requests[0], t.opt.Patience()
 	wait := t.wait(s)
-	if wait <= most {
+	if most == 0 || wait <= most {
 		return nil
 	}
 	return t.busy(s, 1, fmt.Sprintf("%d requests are waiting and a new one would wait about %s, but at most %s is accepted (half of queue-timeout)",

@@ -28,7 +28,10 @@ func (s *supervisor) Receive(ctx actor.Context) {
 		s.out.Reset()
 		s.ready.Store(false)
 	case *actor.Terminated:
-		s.terminated(ctx, msg.Who)
+		delete(s.running, msg.Who.Id)
+		if len(s.running) == 0 {
+			s.handle(ctx, childrenStopped{s.life.epoch})
+		}
 	case messages.ToSupervisor:
 		s.handle(ctx, msg)
 	}
@@ -46,13 +49,6 @@ func (s *supervisor) resume(ctx actor.Context) {
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	case quiescing:
 		s.quiesce(ctx)
-	}
-}
-
-func (s *supervisor) terminated(ctx actor.Context, who *actor.PID) {
-	delete(s.running, who.Id)
-	if len(s.running) == 0 {
-		s.handle(ctx, childrenStopped{s.life.epoch})
 	}
 }
 

@@ -62,7 +62,8 @@ func (c *Core) reservePages(m *messages.ReservePages, out *messages.Outbox) {
 	}
 	free := c.pages.Free()
 	granted, ok := c.take(m.Reserves, wanted, c.granted[:0])
-	c.record(out)
+	out.Record(messages.PagesFree, float64(c.pages.Free()))
+	out.Record(messages.Pages, float64(c.pages.Total()))
 	if !ok {
 		out.ToFormer(&messages.PagesRefused{
 			Plan: m.Plan, Wanted: wanted, Free: free,
@@ -97,9 +98,4 @@ func (c *Core) take(reserves []messages.PageReserve, wanted int, into []messages
 		into = pages
 	}
 	return into, true
-}
-
-func (c *Core) record(out *messages.Outbox) {
-	out.Record(messages.PagesFree, float64(c.pages.Free()))
-	out.Record(messages.Pages, float64(c.pages.Total()))
 }

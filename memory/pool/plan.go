@@ -76,8 +76,7 @@ func NewPlan(opts Options, facts Facts) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	room := p.kvRoom()
-	pages, err := p.pagesByMemory(room)
+	pages, err := p.pagesByMemory(p.kvRoom())
 	if err != nil {
 		return Plan{}, err
 	}

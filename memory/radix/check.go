@@ -159,9 +159,8 @@ func (l *leaves) check(i nodeIndex) error {
 	p, o, e := l.nodes.at(i).place, &l.orders[l.class(&l.nodes.at(i).usage)], l.entry(i)
 	if p.heap == inList {
 		switch {
-		case p.prev == none && o.first != i || p.prev != none && l.nodes.at(p.prev).place.next != i:
-			return fmt.Errorf("5: node %d is not in the list of its class", i)
-		case p.next == none && o.last != i || p.next != none && l.nodes.at(p.next).place.prev != i:
+		case p.prev == none && o.first != i || p.prev != none && l.nodes.at(p.prev).place.next != i,
+			p.next == none && o.last != i || p.next != none && l.nodes.at(p.next).place.prev != i:
 			return fmt.Errorf("5: node %d is not in the list of its class", i)
 		case p.next != none:
 			if next := l.entry(p.next); next.before(&e) {

@@ -163,7 +163,10 @@ func (c *Core) commitPlan(m *messages.CommitPlan, out *messages.Outbox) {
 	if pages := evictable - c.tree.Evictable(); pages > 0 {
 		out.Record(messages.EvictedTokens, float64(pages*c.tree.PageSize()))
 	}
-	c.sendEvents(out)
+	if events := c.tree.TakeEvents(); len(events) > 0 {
+		c.events++
+		out.ToObserver(&messages.CacheChanged{Seq: c.events, Events: events})
+	}
 	c.record(out)
 }
 
@@ -179,14 +182,6 @@ func (c *Core) unlock(plan messages.PlanID, node messages.NodeID) {
 	}
 	c.offered[at] = messages.RootNode // once per lock
 	c.tree.Unlock(node)
-}
-
-// sendEvents sends what changed to the observer, with Events.
-func (c *Core) sendEvents(out *messages.Outbox) {
-	if events := c.tree.TakeEvents(); len(events) > 0 {
-		c.events++
-		out.ToObserver(&messages.CacheChanged{Seq: c.events, Events: events})
-	}
 }
 
 func (c *Core) insert(in messages.PrefixInsert, frees []messages.Page) (messages.PrefixInserted, []messages.Page) {

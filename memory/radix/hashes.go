@@ -83,6 +83,3 @@ func (h *pageHashes) split(i, up nodeIndex, k int) {
 	h.set(up, slices.Clone(hashes[:k]))
 	h.nodes[i] = hashes[k:]
 }
-
-// fit gives back the memory that splits and cuts left unused.
-func (h *pageHashes) fit(i nodeIndex) { h.nodes[i] = slices.Clone(h.nodes[i]) }

@@ -57,12 +57,6 @@ func (n *node) wasteful() bool {
 	return int(n.pages.cut)*slackShare > n.pages.len() || cap(n.tokens) > keptShare*len(n.tokens)
 }
 
-// fit moves the arrays to new ones of the right size.
-func (n *node) fit() {
-	n.tokens = fitted(n.tokens)
-	n.pages.fit()
-}
-
 const (
 	chunkBits = 7
 	chunkSize = 1 << chunkBits

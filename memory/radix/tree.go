@@ -1,6 +1,8 @@
 package radix
 
 import (
+	"slices"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/internal/paging"
 	"github.com/troupe-engine/troupe/messages"
@@ -157,10 +159,12 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	return up
 }
 
-// fit moves a node's data to arrays of the right size.
+// fit moves a node's data to arrays of the right size: splits and cuts left some unused.
 func (t *Tree) fit(i nodeIndex) {
-	t.nodes.at(i).fit()
+	n := t.nodes.at(i)
+	n.tokens = fitted(n.tokens)
+	n.pages.fit()
 	if t.hashes != nil {
-		t.hashes.fit(i)
+		t.hashes.nodes[i] = slices.Clone(t.hashes.nodes[i])
 	}
 }

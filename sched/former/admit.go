@@ -67,9 +67,12 @@ func (c *Core) admit(matches []messages.PrefixLocked, out *messages.Outbox) {
 		}
 		switch d.verdict {
 		case admit:
-			if c.start(s, match) {
+			if s.state == candidate { // its request is still in the queue
 				claimed = append(claimed, s.req.ID)
 			}
+			row, ok := c.pages.rows.Take()
+			invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
+			c.batch.admit(s, row, match, c.now)
 			if !c.opt.CacheDisabled {
 				asked, hit = asked+s.matchLimit(), hit+len(match.Pages)*c.opt.PageSize
 			}
@@ -101,13 +104,4 @@ func (c *Core) preempt(victims []victim, headroom int, out *messages.Outbox) {
 		v := c.snapshot()
 		invariants.Check(headroom == v.headroom(), "preemption brought a headroom of %d, want %d", v.headroom(), headroom)
 	}
-}
-
-// start gives a candidate its row and lease. queued: its request is still in the queue.
-func (c *Core) start(s *sequence, match *messages.PrefixLocked) (queued bool) {
-	queued = s.state == candidate
-	row, ok := c.pages.rows.Take()
-	invariants.Check(ok, "request %d is admitted without a free row", s.req.ID)
-	c.batch.admit(s, row, match, c.now)
-	return queued
 }

@@ -27,9 +27,7 @@ func (p *prefixProducers) find(v *snapshot, done messages.StepID) {
 	}
 	for _, s := range v.running {
 		if s.state == prefilling || s.insertDue && !s.insertPostponed || s.prefillStep > done {
-			if p.add(s); len(*p) == maxProducers {
-				return
-			}
+			p.add(s)
 		}
 	}
 }

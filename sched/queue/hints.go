@@ -19,18 +19,10 @@ const (
 // hints is the queue's exchange with the cache. Only one PeekPrefixes is in flight at a
 // time, so that a long queue delays the cache by one message at most.
 type hints struct {
-	policy   hinted // nil if the policy needs no hints
-	inFlight bool   // a PeekPrefixes was sent and is not answered
-	offer    *messages.OfferCandidates
-	rounds   int // PeekPrefixes sent for the offer
-}
-
-// await keeps an offer until the hints for it have come.
-func (h *hints) await(m *messages.OfferCandidates) {
-	if h.offer != nil {
-		invariants.Fail("plan %d asks for candidates before plan %d got its own", m.Plan, h.offer.Plan)
-	}
-	h.offer, h.rounds = m, 0
+	policy   hinted                    // nil if the policy needs no hints
+	inFlight bool                      // a PeekPrefixes was sent and is not answered
+	offer    *messages.OfferCandidates // waits for hints
+	rounds   int                       // PeekPrefixes sent for the offer
 }
 
 // consult asks the cache for hints as long as the policy needs some, and answers the

@@ -4,16 +4,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // offer answers at once, or when the hints that the policy needs have come.
 func (q *Core) offer(now time.Duration, m *messages.OfferCandidates, out *messages.Outbox) {
-	if q.hints.policy == nil {
+	h := &q.hints
+	if h.policy == nil {
 		q.offerHead(now, m, out)
 		return
 	}
-	q.hints.await(m)
+	if h.offer != nil {
+		invariants.Fail("plan %d asks for candidates before plan %d got its own", m.Plan, h.offer.Plan)
+	}
+	h.offer, h.rounds = m, 0
 	q.consult(now, out)
 }
 

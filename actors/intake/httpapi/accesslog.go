@@ -14,7 +14,10 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	if t.err != nil && t.err.Status == statusClientGone {
 		status = statusClientGone
 	}
-	path := t.route
+	method, path := r.Method, t.route
+	if !slices.Contains(methods, method) {
+		method = "unknown"
+	}
 	if path == "" || path == "/" {
 		path = "unknown"
 	}
@@ -27,7 +30,7 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	case probe:
 		event = s.Log.Debug()
 	}
-	event = event.Str("request_id", t.id).Str("method", knownMethod(r.Method)).Str("path", path).Str("client", r.RemoteAddr).
+	event = event.Str("request_id", t.id).Str("method", method).Str("path", path).Str("client", r.RemoteAddr).
 		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
 	if t.err != nil {
 		event = event.Str("error", clip(cmp.Or(t.err.logged, "…"), maxErrorMessage))
@@ -42,11 +45,3 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 }
 
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
-
-// knownMethod is a method of HTTP, or "unknown".
-func knownMethod(method string) string {
-	if slices.Contains(methods, method) {
-		return method
-	}
-	return "unknown"
-}

@@ -96,9 +96,6 @@ func shuttingDown() *apiError {
 	return newError(http.StatusServiceUnavailable).retry(5).say("the server is shutting down; send the request to another server")
 }
 
-// within puts a prefix before the parameter that an error is about.
-func (e *apiError) within(prefix string) *apiError { return e.about(prefix + e.Param) }
-
 // refusals are intake's errors as statuses and, at a request's end, as codes.
 var refusals = map[messages.RefusalKind]struct {
 	status int

@@ -47,7 +47,7 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	}
 	params, err := native.params(&s.Model, maxTokens{"max_new_tokens", native.MaxNewTokens, 0}, s.Seed)
 	if err != nil {
-		return nil, err.within("sampling_params.")
+		return nil, err.about("sampling_params." + err.Param)
 	}
 	g := &generation{model: &s.Model, rid: cmp.Or(req.RID, newID()), now: s.Now, start: s.Now(), withText: given(req.ReturnText, false)}
 	if err := g.logprobParams(req, params); err != nil {

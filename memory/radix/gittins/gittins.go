@@ -78,7 +78,11 @@ func (*Policy) Class(u *radix.Usage) int { return noteClass(u.Note) }
 // Choose weighs the oldest and the newest leaf of each class.
 func (g *Policy) Choose(now uint64, least, newest []*radix.Usage) (class int, takeNewest bool) {
 	if !g.fresh || now-g.since >= indexAge {
-		g.learn(now)
+		g.lives.advance(now)
+		for c := range g.index {
+			g.lives.index(c, g.mean, &g.index[c])
+		}
+		g.fresh, g.since = true, now
 	}
 	class = -1
 	for c, u := range least {
@@ -105,14 +109,6 @@ func (g *Policy) Choose(now uint64, least, newest []*radix.Usage) (class int, ta
 
 func (g *Policy) worth(class int, now, lastUse uint64) float64 {
 	return g.index[class][ageBin(now-lastUse)]
-}
-
-func (g *Policy) learn(now uint64) {
-	g.lives.advance(now)
-	for class := range g.index {
-		g.lives.index(class, g.mean, &g.index[class])
-	}
-	g.fresh, g.since = true, now
 }
 
 // Added ends the wait of a page that the history remembers.
