@@ -83,8 +83,7 @@ type PageReserve struct {
 	Pages int // >= 1
 }
 
-// CacheLimits bound a description of the cache; zero means the cache's default. The
-// HTTP server limits the values.
+// CacheLimits bound a description; zero: the cache's default. The HTTP server caps them.
 type CacheLimits struct {
 	Depth  int // levels below a root
 	Nodes  int // in total

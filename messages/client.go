@@ -1,7 +1,6 @@
 package messages
 
-// CallEvent is an event on the channel of a call: one CallAccepted or
-// CallRefused, then CallOutputs.
+// CallEvent is an event of a call: one CallAccepted or CallRefused, then CallOutputs.
 type CallEvent interface{ toClient() }
 
 // CallAccepted says that intake has accepted every request of the call.
@@ -39,8 +38,7 @@ type CallRefused struct {
 type CallOutput struct {
 	Call  CallID
 	Index int // which request of the call
-	// Text became final since the last CallOutput: whole UTF-8 characters, never
-	// part of a stop string.
+	// Text is what became final: whole UTF-8 characters, never part of a stop string.
 	Text string
 	// Tokens are the tokens of Text that are final.
 	Tokens []OutputToken
@@ -79,14 +77,12 @@ type Finish struct {
 	Reason       FinishReason
 	MatchedToken int32  // the token that ended it; -1 if none
 	MatchedStop  string // the stop string that ended it; "" if none
-	// Message is for FinishAbort and FinishError. It contains nothing sent by a
-	// client and is logged.
+	// Message, for FinishAbort and FinishError, has nothing of the client and is logged.
 	Message string
-	// Kind is set for a FinishError that is not an internal error: no token may be
-	// sampled (RefusedInvalid), the request was replaced by one of higher priority
-	// (RefusedBusy), has timed out (RefusedTimeout), or the server shuts down
-	// (RefusedDraining). Except with RefusedInvalid, RetryAfterSeconds is an
-	// estimate, at least 1.
+	// Kind is set for a FinishError that is not internal: no token may be sampled
+	// (RefusedInvalid), the request was replaced by one of higher priority (RefusedBusy),
+	// has timed out (RefusedTimeout), or the server shuts down (RefusedDraining). Except
+	// with RefusedInvalid, RetryAfterSeconds is an estimate, at least 1.
 	Kind              RefusalKind
 	RetryAfterSeconds int
 }

@@ -37,8 +37,7 @@ type PrefixLocked struct {
 	Node NodeID // locked for the request; RootNode when nothing matched
 	// Pages of the match in token order, whole pages only; frozen.
 	Pages []Page
-	// End is why the match ends, and EndAt at which token: the first one that differs,
-	// if known. For the request log.
+	// End is why the match ends, EndAt the first differing token, if known. For the log.
 	End   MatchEnd
 	EndAt int
 }
@@ -60,8 +59,7 @@ type CachePages struct {
 // PrefixInserted is the outcome of one insertion of a CommitPlan.
 type PrefixInserted struct {
 	ID RequestID
-	// Node holds the request's prefix and is locked for it, if the insertion has
-	// Keep; otherwise RootNode.
+	// Node, with Keep, holds the request's prefix and is locked for it; else RootNode.
 	Node NodeID
 	// Pages are those that the request's row must use from page index First on: the tree
 	// had them already. The request's own copies were freed, or with KeepCopies the

@@ -5,8 +5,7 @@ package messages
 // of calls and never keys inside the engine.
 type RequestID uint64
 
-// CallID names one call of a client. A call has one or more engine requests (n
-// choices, lists of prompts).
+// CallID names a client's call of one or more requests (n choices, lists of prompts).
 type CallID uint64
 
 // EngineID names one of the engines of an intake, from 0.
@@ -19,17 +18,15 @@ type Epoch uint32
 // PlanID counts the plans of a batch former within one epoch, from 1.
 type PlanID uint64
 
-// StepID counts the launched steps of a batch former within one epoch, from 1.
-// Zero means "no step yet".
+// StepID counts the launched steps of a batch former in one epoch, from 1; 0: none yet.
 type StepID uint64
 
 // Row is an index into the request-to-token table (the first level of the KV
 // pool): one row per running request, 0 <= Row < max running requests.
 type Row int32
 
-// Page is a page of the KV pool (the second level): with page size P it covers
-// the slots [Page*P, Page*P+P). Page 0 absorbs the writes of padding and is
-// never handed out, so the usable pages are 1..Total.
+// Page is a page of the KV pool (the second level): with page size P, the slots [Page*P,
+// Page*P+P). Page 0 absorbs the writes of padding, so the usable pages are 1..Total.
 type Page int32
 
 // NodeID is the handle of a radix node that its holder has locked; RootNode, zero:

@@ -32,8 +32,7 @@ type Submission struct {
 	// Priority and Tenant are those of EngineRequest.
 	Priority int32
 	Tenant   string
-	// Stream asks for output as it is produced; otherwise one CallOutput at the end has
-	// all of it.
+	// Stream asks for output as it is produced; otherwise one CallOutput has all of it.
 	Stream bool
 	// KeepSpecial leaves special tokens in the text.
 	KeepSpecial bool
@@ -68,8 +67,7 @@ type ResumeOutput struct{ Call CallID }
 // Queue policies may read the same message, so its slices are frozen.
 type StepResults struct {
 	Header
-	// Seq counts these messages within an epoch, from 1. A gap means that one was lost,
-	// and ends the epoch.
+	// Seq counts these messages within an epoch, from 1. A gap ends the epoch.
 	Seq  uint64
 	Step StepID // zero if there was no step
 	// Admitted are the requests admitted since the last message; frozen. After a
@@ -190,13 +188,11 @@ type DeadlinesDue struct {
 	At time.Duration // when it was due; it identifies the timer
 }
 
-// DrainIntake makes intake refuse new calls. Done is closed when the open ones have
-// ended.
+// DrainIntake makes intake refuse new calls. Done is closed once the open ones end.
 type DrainIntake struct{ Done chan<- struct{} }
 
-// ConfigureIntake replaces the limits of intake, all together, for later calls: open
-// requests keep their timeouts. The answer comes on Reply (capacity >= 1): "", or why
-// nothing has changed.
+// ConfigureIntake replaces the limits of intake, all together, for later calls: open ones
+// keep their timeouts. The answer on Reply (capacity >= 1): "", or why it is refused.
 type ConfigureIntake struct {
 	Limits IntakeLimits
 	Reply  chan<- string

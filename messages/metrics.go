@@ -1,8 +1,7 @@
 package messages
 
-// Metric names a measurement. It may end in a label, as in {result="applied"}. The
-// names are SGLang's without its prefix, so that dashboards can be reused; the
-// exposition adds the prefix troupe_.
+// Metric names a measurement. It may end in a label, as in {result="applied"}. The names
+// are SGLang's, for its dashboards; the exposition replaces its prefix by troupe_.
 type Metric string
 
 // Meter takes readings from the shells. Safe for concurrent use.

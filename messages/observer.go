@@ -15,8 +15,7 @@ const (
 // its namespace and all pages before it, so equal hashes mean equal prefixes.
 type CacheEvent struct {
 	Kind CacheEventKind
-	// Hashes of the pages: stored ones in token order, each chained to the one
-	// before; removed ones in any order. Frozen.
+	// Hashes: stored pages in token order, chained; removed ones in any order. Frozen.
 	Hashes []uint64
 	// For stored pages: the hash that the first one is chained to, unless it is the first
 	// of its namespace; the tokens, PageSize for each page, frozen; and the namespace.
@@ -43,8 +42,7 @@ type ObservedEvent struct {
 	Seq    uint64 // from 1, without gaps, within a process
 	Kind   CacheEventKind
 	Hashes []uint64 // as in CacheEvent
-	// Parent is the hash that the first stored page is chained to, unless it is the
-	// first of its namespace.
+	// Parent is what the first stored page is chained to, unless it begins its namespace.
 	Parent    uint64
 	HasParent bool
 }

@@ -2,13 +2,11 @@ package messages
 
 import "time"
 
-// Outbox is the list of effects that a core asks for. The core itself has no
-// effects: the shell carries them out in order and then calls Reset. The zero
-// value is ready to use, for a core that outlives epochs. Not safe for concurrent
-// use; each actor reuses its own.
+// Outbox is the list of effects that a core asks for: the shell carries them out in order
+// and then calls Reset. The zero value is ready to use, for a core that outlives epochs.
+// Not safe for concurrent use; each actor reuses its own.
 type Outbox struct {
-	// Own is the core's engine and epoch, stamped on the messages that it sends;
-	// zero for a core that outlives epochs.
+	// Own is the header stamped on what the core sends; zero if it outlives epochs.
 	Own Header
 
 	Sends    []Send
@@ -91,8 +89,7 @@ func (o *Outbox) After(d time.Duration, msg any) {
 	o.Timers = append(o.Timers, Timer{d, msg})
 }
 
-// Record appends a reading: an increment for a counter, the new value for a
-// gauge, a sample for a histogram.
+// Record appends a counter's increment, a gauge's new value, or a histogram's sample.
 func (o *Outbox) Record(m Metric, v float64) { o.Readings = append(o.Readings, Reading{m, v}) }
 
 // Note appends a line for the log.

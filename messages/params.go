@@ -21,8 +21,7 @@ type SamplingParams struct {
 
 	LogitBias []TokenBias // frozen, ascending by token, each token once
 
-	// Seed is random if the user gave none. Choice is mixed into it; choice 0 leaves it
-	// unchanged.
+	// Seed is random if the user gave none. Choice is mixed into it; 0 changes nothing.
 	Seed   uint64
 	Choice uint32
 
@@ -32,8 +31,7 @@ type SamplingParams struct {
 	EOSTokenIDs  []int32 // frozen; the model's, end the output unless IgnoreEOS
 	IgnoreEOS    bool
 
-	// TopLogprobs is NoLogprobs, or how many of the most likely tokens to report
-	// besides each output token.
+	// TopLogprobs is NoLogprobs, or how many likely tokens to report beside the output.
 	TopLogprobs int
 	// PromptLogprobs is the same for prompt tokens from position PromptLogprobStart on;
 	// only tokens before it can come from the cache.

@@ -2,8 +2,7 @@ package messages
 
 type ToQueue interface{ toQueue() }
 
-// EnqueueRequests submits requests, in order. Intake checks the limits, so the queue
-// accepts all of them.
+// EnqueueRequests submits requests, in order. All are accepted: intake checks the limits.
 type EnqueueRequests struct {
 	Header
 	Requests []*EngineRequest // moved; the requests are frozen

@@ -10,9 +10,8 @@ import (
 // resubmission after a crash is a new value with a longer Output.
 type EngineRequest struct {
 	ID RequestID
-	// Prompt has at least one token. Output are the tokens that intake accepted before
-	// this submission. Penalties, limits and the positions of random draws depend on
-	// the boundary.
+	// Prompt has at least one token, Output what was accepted before this submission.
+	// Penalties, limits and the positions of random draws depend on the boundary.
 	Prompt, Output []int32
 	Params         *SamplingParams
 	// Namespace separates prefixes (cache_salt, extra_key, the client's key): only
@@ -50,9 +49,8 @@ func (r *EngineRequest) MatchLimit(known int, reported bool) int {
 }
 
 // Requests are the requests that a message lists, each once: the elements of its slices
-// that are ids or EngineRequests, or have an ID. They are the suspects if handling the
-// message fails. Messages about a step list rows; their sender and their receiver know
-// the requests.
+// that are ids or EngineRequests, or have an ID. They are the suspects if it fails. Of
+// messages about a step, which list rows, sender and receiver know the requests.
 func Requests(msg any) []RequestID {
 	m := reflect.Indirect(reflect.ValueOf(msg))
 	if m.Kind() != reflect.Struct {

@@ -1,7 +1,6 @@
 package messages
 
-// Actor is a role. Messages and effects name roles and ids; only the wiring maps them
-// to processes.
+// Actor is a role. Messages and effects name roles; the wiring maps them to processes.
 type Actor uint8
 
 // The roles, in the order in which a request passes them.

@@ -2,10 +2,9 @@ package messages
 
 type ToRunner interface{ toRunner() }
 
-// RunBatch starts one step. It has only the changes since the last step: the executor
+// RunBatch starts one step. It has only the changes since the last one: the executor
 // keeps the pages and tokens of each row. It may be sent while the last step is in
-// flight; it is computed after that step and may use its tokens. Order: Closed, Opened,
-// Replaced, Grown, Work.
+// flight, and may use its tokens. Order: Closed, Opened, Replaced, Grown, Work.
 type RunBatch struct {
 	Header
 	Step     StepID
@@ -48,10 +47,9 @@ type RowGrown struct {
 type RowWork struct {
 	Row          Row
 	Start, Count int
-	// Sample is how many tokens may be sampled for the positions from Start+Count
-	// on; 0: none. The executor samples at least one, appends them to the row's
-	// tokens, and stores the KV of all but the last. The row's pages hold
-	// Start+Count+Sample-1 positions.
+	// Sample is how many tokens may be sampled from position Start+Count on; 0: none. The
+	// executor samples at least one, appends them to the row's tokens, and stores the KV
+	// of all but the last. The pages hold Start+Count+Sample-1 positions.
 	Sample int
 }
 

@@ -12,8 +12,7 @@ import (
 // minEventRoom is the smallest capacity of a call's channel.
 const minEventRoom = 4
 
-// submit accepts or refuses a call. It runs no foreign code: the detokeniser is made at
-// the first token.
+// submit accepts or refuses a call. It runs no foreign code: the detokeniser comes later.
 func (c *Core) submit(now time.Duration, m *messages.SubmitRequests, out *messages.Outbox) {
 	t := c.table
 	invariants.Check(cap(m.Events) >= minEventRoom, "the channel of call %d holds %d events, want at least %d", m.Call, cap(m.Events), minEventRoom)

@@ -97,8 +97,7 @@ func (c *Core) streamAt(e *entry, n int) Stream {
 	return s
 }
 
-// commitPrompt keeps the first report about a prompt, and returns the number of the
-// prompt's tokens; 0 for another report.
+// commitPrompt keeps a prompt's first report and returns its length; 0 for another one.
 func (c *Core) commitPrompt(r *messages.PromptResult, out *messages.Outbox) int {
 	e := c.table.entries[r.ID]
 	if e == nil || e.prompted {

@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// leastPause is the least time between two scans of the deadlines, so that many
-// close deadlines cost one scan.
+// leastPause between two scans makes many close deadlines cost one scan.
 const leastPause = 10 * time.Millisecond
 
 // never is after every deadline.

@@ -11,8 +11,7 @@ type Detokenizer interface {
 // Stream is the detokeniser of one output. It must be deterministic: the same
 // tokens give the same text, however often it is rebuilt.
 type Stream interface {
-	// Push takes the next token and returns the text that it completes: whole
-	// UTF-8 characters, possibly none.
+	// Push returns the text that the next token completes: whole UTF-8 characters, or "".
 	Push(id int32) string
 	// Flush returns the rest of an unfinished character as it is shown at the end
 	// of the output. No tokens are pushed after it.

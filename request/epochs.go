@@ -36,8 +36,7 @@ func (c *Core) endEpoch(now time.Duration, m *messages.EpochEnded, out *messages
 	c.leaveEngine()
 }
 
-// endPart handles the loss of one of several engines. Its requests are submitted
-// again at once; all others continue.
+// endPart handles the loss of one of several engines, whose requests are submitted again.
 func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.Outbox) {
 	t := c.table
 	if m.Header != t.engine.header || !t.engine.answers() || m.Seq <= t.engine.seq {
@@ -93,8 +92,7 @@ func (c *Core) leave(e *entry) {
 	}
 }
 
-// leaveEngine takes every request out of an engine whose epoch has ended, and answers
-// the open questions.
+// leaveEngine takes every request out of an ended epoch's engine, and answers questions.
 func (c *Core) leaveEngine() {
 	t := c.table
 	for _, e := range t.inOrder() {

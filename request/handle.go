@@ -75,8 +75,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 	}
 }
 
-// conclude ends a call of Handle: the next deadline, gauges, and the end of a drain
-// when no request is open.
+// conclude ends Handle: the next deadline, gauges, and a drain's end if nothing is open.
 func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	t := c.table
 	c.setAlarm(now, out)
@@ -99,8 +98,7 @@ func (c *Core) conclude(now time.Duration, out *messages.Outbox) {
 	}
 }
 
-// Suspects names the request whose change was being computed when Handle panicked, if
-// any.
+// Suspects names the request, if any, whose change was computed when Handle panicked.
 func (c *Core) Suspects(messages.ToIntake) []messages.RequestID {
 	if c.current == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 
 // TableOptions are the limits of a request table. All are hard limits.
 type TableOptions struct {
-	// ContextLength is the most tokens of a request, prompt and output together;
-	// >= 2. Example 4096.
+	// ContextLength bounds a request's tokens, prompt and output; >= 2. Example 4096.
 	ContextLength int
 	// PoolTokens is how many tokens the KV pool holds; >= 2. Example 65536.
 	PoolTokens int
@@ -44,13 +43,11 @@ type TableOptions struct {
 	Displace bool
 	// Fair says that tenants take turns, so a call waits for its tenant's share only.
 	Fair bool
-	// MaxLogprobs bounds the top logprobs per position; zero means only the chosen
-	// token. Example 20.
+	// MaxLogprobs bounds the top logprobs per position; 0: the chosen token. Example 20.
 	MaxLogprobs int
 	// MaxStopBytes bounds the total bytes of a request's stop strings; zero means 4096.
 	MaxStopBytes int
-	// SuspectLimit is the number of crashes in a row without progress after which
-	// a request runs alone; zero means 2.
+	// SuspectLimit crashes in a row without progress isolate a request; zero means 2.
 	SuspectLimit int
 }
 

@@ -43,8 +43,7 @@ func refuseQuestion(question messages.ToIntake, why string) {
 	}
 }
 
-// asked takes the question of an answer off the list. ok is false if it is no longer
-// open because its epoch has ended.
+// asked takes the question of an answer off the list; not ok if its epoch has ended.
 func asked[Q messages.ToIntake](c *Core, from messages.Header, id messages.Ticket, out *messages.Outbox) (question Q, ok bool) {
 	t := c.table
 	if from == t.engine.header {

@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// refusal is why a call is not accepted. If it is nil, displaced are the waiting
-// requests that make room for the call.
+// refusal is why a call is not accepted, or else the waiting requests that make room.
 func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused *messages.CallRefused) {
 	if t.draining {
 		return nil, &messages.CallRefused{Kind: messages.RefusedDraining, Message: "the server is shutting down; send the request to another server", Loggable: true, Code: "shutting_down"}

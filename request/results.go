@@ -102,8 +102,7 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 	return ""
 }
 
-// cancelEnded asks the engine to release the requests that intake has ended, for
-// example at a stop string.
+// cancelEnded has the engine release what intake has ended, for example at a stop string.
 func (c *Core) cancelEnded(m *messages.StepResults) {
 	for i := range m.Tokens {
 		id := m.Tokens[i].ID
@@ -114,8 +113,7 @@ func (c *Core) cancelEnded(m *messages.StepResults) {
 		if e.finish != nil && e.place == placeEngine && !e.endsItself {
 			c.cancel(e)
 		}
-		// If another token comes although the engine should have ended the
-		// request, it is cancelled.
+		// If another token comes after its end, the request is cancelled.
 		e.endsItself = false
 	}
 }

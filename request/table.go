@@ -10,8 +10,7 @@ import (
 )
 
 // Table is the part of intake that survives crashes: the open requests with their
-// accepted tokens and the state of their text. Each incarnation of intake works on the
-// same one.
+// accepted tokens and the state of their text. Each incarnation works on the same one.
 //
 // Invariants, see check:
 //  1. An entry is in the engine only while the engine is up.

@@ -17,16 +17,14 @@ func work(prompt int, output float64) float64 { return float64(prompt) + outputW
 const (
 	// throughputMemory is the time constant with which measurements decay.
 	throughputMemory = 10 * time.Second
-	// slowestFade bounds the decay per step, so that at least about the last 16
-	// steps count, however slow they are.
+	// slowestFade bounds the decay per step: about the last 16 steps always count.
 	slowestFade = 1 - 1./16
 	// firstGuess is the expected length of an output, in tokens, before one has ended.
 	firstGuess = 128
 )
 
 // throughput is the work of the engine per request-second, with decayed sums: busy and
-// done decay together, so their ratio does not depend on the age of the measurement,
-// and idle time changes nothing.
+// done decay together, so neither a measurement's age nor idle time changes the ratio.
 type throughput struct {
 	at     time.Duration // time up to which busy is counted
 	faded  time.Duration // of the last step with work
@@ -41,8 +39,7 @@ type throughput struct {
 
 func newThroughput(running int) throughput { return throughput{window: float64(max(32, 2*running))} }
 
-// advance counts the time since the last call, in which this number of requests could
-// run.
+// advance counts the time since the last call, for this number of runnable requests.
 func (p *throughput) advance(now time.Duration, requests int) {
 	if now > p.at {
 		p.busy += float64(requests) * (now - p.at).Seconds()

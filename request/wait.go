@@ -95,8 +95,7 @@ func (t *Table) startWaiting(e *entry) {
 	t.backlog.change(e, t.opt.classOf(&e.sub), 1)
 }
 
-// stopWaiting removes an entry from the backlog. The turnover only counts while
-// there is a backlog without a break.
+// stopWaiting removes an entry from the backlog. Without a backlog the turnover is 0.
 func (t *Table) stopWaiting(e *entry) {
 	e.waits = false
 	t.backlog.change(e, t.opt.classOf(&e.sub), -1)
