@@ -27,8 +27,7 @@ func (v *Views) Text(ages bool) string {
 	return b.String()
 }
 
-// ask passes a question on to every engine that is up; without any it is answered at
-// once.
+// ask passes a question on to all engines that are up; without any it is answered now.
 func (c *Core) ask(ticket messages.Ticket, sum messages.ToIntake, send func(h messages.Header), out *messages.Outbox) {
 	q := &question{open: map[int]bool{}, sum: sum}
 	for i := range c.engines {

@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// enqueue gives new requests to engines, each engine its own in one message, or
-// holds them while no engine is up.
+// enqueue gives each engine its new requests in one message, or holds all if none is up.
 func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox) {
 	if !c.anyUp() {
 		c.held = append(c.held, requests...)

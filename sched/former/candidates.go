@@ -63,8 +63,7 @@ func (a *admission) wants(v *snapshot) bool {
 	return a.admits(v) || a.mayPreempt(v.opt)
 }
 
-// asksQueue reports whether the queue is asked: retracted sequences go before all
-// waiting requests of their rank.
+// asksQueue reports whether to ask the queue: retracted sequences go first in their rank.
 func (a *admission) asksQueue(v *snapshot) bool {
 	return len(v.retracted) == 0 || a.drainFor != 0 || a.mayPreempt(v.opt)
 }
@@ -176,8 +175,7 @@ func (a *admission) endCandidate(id messages.RequestID) bool {
 	return at >= 0
 }
 
-// arrived follows a request that waits in an empty queue, or before all that were
-// offered.
+// arrived follows a request in an empty queue, or one before all that were offered.
 func (a *admission) arrived() { a.queued, a.block = true, headOfLineBlock{} }
 
 func (a *admission) ended(id messages.RequestID) {

@@ -48,8 +48,7 @@ func (c *Core) ensurePages(out *messages.Outbox) reservation {
 		return atOnce
 	}
 	if c.flight.idle() && c.missing(1) > c.reservableAtBest() {
-		// As far ahead as SGLang's retract_decode looks, so that the next steps do
-		// not retract again.
+		// As far ahead as SGLang's retract_decode looks: the next steps retract nothing.
 		for {
 			v, short := c.snapshot(), c.missing(lookaheadSteps)-c.reservableAtBest()
 			if short <= 0 {

@@ -29,8 +29,7 @@ type Core struct {
 	admin     admin
 }
 
-// New returns a batch former of a pool whose pages are all free. It panics on
-// options that Validate refuses.
+// New returns a batch former of a free pool. It panics on options that Validate refuses.
 func New(opt Options) *Core {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)

@@ -31,15 +31,13 @@ func newInFlight(opt *Options) inFlight {
 	return inFlight{opt: opt, steps: make([]launchedStep, 0, opt.StepsInFlight)}
 }
 
-// idle reports whether no step is in flight: every lease is settled, every token is
-// known, and sequences can be retracted.
+// idle reports whether no step is in flight: all leases are settled, all tokens known.
 func (f *inFlight) idle() bool { return len(f.steps) == 0 }
 
 // full reports whether no further step may be planned now.
 func (f *inFlight) full() bool { return f.planBlocked || len(f.steps) >= f.opt.StepsInFlight }
 
-// block puts planning off until the oldest step is done, a lease is released, or a
-// request arrives.
+// block puts planning off until a step is done, a lease released, or a request arrives.
 func (f *inFlight) block() {
 	invariants.Check(!f.idle(), "the batch former waits for a step and none is in flight")
 	f.planBlocked = true

@@ -35,9 +35,8 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 	return true
 }
 
-// fill gives the rows their work, decoding rows first; nil if there is none. A
-// sequence gets none if it ends with a step in flight, or if that step may sample
-// several of its tokens.
+// fill gives the rows their work, decoding rows first; nil if there is none. A sequence
+// gets none if a step in flight ends it or may sample several of its tokens.
 func (c *Core) fill(out *messages.Outbox) *launchedStep {
 	active := c.batch.active()
 	if active == 0 {

@@ -108,8 +108,7 @@ func (l *Lease) Close() {
 	l.state = leaseClosing
 }
 
-// Release empties a closing lease and returns what must be given back: the row, the
-// private pages and the node to unlock.
+// Release empties a closing lease and returns row, private pages and node to give back.
 func (l *Lease) Release(done messages.StepID) (messages.Row, []messages.Page, messages.NodeID) {
 	l.mustBe(leaseClosing, "be released")
 	if !l.Settled(done) {

@@ -105,8 +105,7 @@ func (l *ledger) leased(running []*sequence) int {
 func (l *ledger) release(s *sequence, done messages.StepID) {
 	invariants.Check(s.lease.Settled(done), "request %d is released after step %d, in use until %d", s.req.ID, done, s.lease.LastStep)
 	s.lease.Close()
-	// A step that computed the row after the request's end may have stored the KV
-	// of a token that was dropped.
+	// A step after the request's end may have stored the KV of a dropped token.
 	known := min(s.done, len(s.tokens))
 	l.released = append(l.released, releasedLease{
 		id: s.req.ID, namespace: s.req.Namespace, priority: l.opt.evictionPriority(s.req), tokens: s.tokens[:known:known], lease: s.lease,
@@ -203,8 +202,7 @@ func (l *ledger) inserted(ins insertion, outcome messages.PrefixInserted) {
 // check is invariants 1, unless a plan is out, 2 and 3.
 func (l *ledger) check(running []*sequence, planOut bool) {
 	if !planOut {
-		// Between LockPrefixes and its answer the cache's two counters are old, but
-		// locking does not change their sum.
+		// Between LockPrefixes and its answer the counters are old, but not their sum.
 		n := l.free + l.cached.Evictable + l.cached.Protected + l.leased(running)
 		invariants.Check(n == l.opt.Pages, "1: %d pages are accounted for, of %d", n, l.opt.Pages)
 	}

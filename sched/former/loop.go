@@ -108,16 +108,14 @@ func (c *Core) retractFirst(out *messages.Outbox) {
 	}
 }
 
-// acknowledge reports requests that ended outside a step's results, unless a
-// step is in flight whose results will do it.
+// acknowledge reports requests that ended, unless a step in flight will bring results.
 func (c *Core) acknowledge(out *messages.Outbox) {
 	if len(c.reports.ended) > 0 && c.flight.idle() && c.phase != failed {
 		c.reports.send(c.reports.next(0), out)
 	}
 }
 
-// idle follows the end of the last request: the new-token ratio starts again and,
-// once, all pages are audited.
+// idle follows the end of the last request: the ratio is reset and, once, pages audited.
 func (c *Core) idle(out *messages.Outbox) {
 	c.pressure.ratio.reset()
 	c.admission.idle()

@@ -29,8 +29,7 @@ type Options struct {
 	// 0 means no target. It needs chunks. Soft: a page or 16 tokens of prompts,
 	// whichever is more, are computed in any case. Example: 50 ms.
 	InterTokenLatencyTarget time.Duration
-	// ContextLength is the most tokens of a request, prompt and output. A request
-	// that reaches it ends. Example: 1024.
+	// ContextLength ends a request at this many tokens, prompt and output. Example: 1024.
 	ContextLength int
 	// StepsInFlight is how many steps may be launched and not done: 1, or 2 to plan
 	// a step while the previous one runs. 0 means 1.
@@ -58,18 +57,15 @@ type Options struct {
 	// InitNewTokenRatio is the share of a request's maximum output that admission
 	// expects at first, in (0, 1]. 0 means 0.7. Soft.
 	InitNewTokenRatio float64
-	// Conservativeness multiplies the initial ratio: above 1 admits less and
-	// retracts less. 0 means 1.
+	// Conservativeness multiplies the initial ratio: above 1 admits less. 0 means 1.
 	Conservativeness float64
 
 	// ReportToQueue sends the results of steps to the queue as well, for policies
 	// that use them (queue.Options.WantsResults).
 	ReportToQueue bool
-	// RetractEvery retracts a request every RetractEvery steps, to test retraction.
-	// 0 means only when memory runs out.
+	// RetractEvery is after how many steps a request is retracted, as a test; 0: never.
 	RetractEvery int
-	// AuditEveryStep counts every page after each step. It is always on in builds
-	// with invariants.
+	// AuditEveryStep counts every page after each step; always on with invariants.
 	AuditEveryStep bool
 }
 

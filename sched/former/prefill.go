@@ -151,8 +151,7 @@ func (p *prefill) addChunks(st *launchedStep, left pace.Allowance) {
 	}
 }
 
-// due adds the oldest prompt's half of a budget to what it is owed, and returns
-// what it must get in this step.
+// due adds the oldest prompt's half to what it is owed, and returns this step's share.
 func (p *prefill) due(oldest messages.RequestID, budget, prompts int) int {
 	if p.oldest != oldest {
 		p.oldest, p.owed = oldest, 0

@@ -42,9 +42,8 @@ func (p *prefixProducers) add(s *sequence) {
 func (p prefixProducers) forget() { clear(p[:cap(p)]) }
 
 // awaited reports whether a candidate should wait for the prefix that a prompt in
-// progress is about to put into the cache, instead of computing it a second time. It
-// waits only for prompts that are computed before its own would be: the oldest one, or
-// one with fewer tokens left.
+// progress will put into the cache, instead of computing it again. It waits for prompts
+// that come before its own: the oldest one, or one with fewer tokens left.
 func (p prefixProducers) awaited(c *sequence, pageSize int) bool {
 	if c.alone() {
 		return false

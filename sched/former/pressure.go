@@ -74,8 +74,7 @@ func (p *pressure) preempt(v *snapshot, r *messages.EngineRequest, pages int) []
 	return cover(list, pages, latest)
 }
 
-// measure sets the new-token ratio after a retraction, from what the remaining
-// requests have produced.
+// measure sets the new-token ratio after a retraction, by what the others produced.
 func (p *pressure) measure(running []*sequence) {
 	requests, produced, limit := 0, 0, 0
 	for _, s := range running {

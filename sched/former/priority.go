@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// rank orders requests by priority, higher ones first. All are equal unless
-// preemption by priority is on.
+// rank orders requests: higher priority first; all are equal without priority preemption.
 func (o *Options) rank(r *messages.EngineRequest) int {
 	switch {
 	case !o.PriorityPreemption:
@@ -33,8 +32,7 @@ func (o *Options) overdue(s *sequence, now time.Duration) bool {
 	return o.Aging > 0 && o.PriorityPreemption && now-s.waitingSince >= o.Aging
 }
 
-// resumeOrder orders retracted sequences: first those that have waited for Aging,
-// then by rank, then by arrival.
+// resumeOrder orders retracted sequences: aged ones first, then by rank, then by arrival.
 func (o *Options) resumeOrder(a, b *sequence) int {
 	switch {
 	case a.aged && b.aged:

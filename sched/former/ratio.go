@@ -4,9 +4,8 @@ package former
 // produce. It starts high, decays while memory suffices, and is measured again when
 // a request was retracted for lack of memory.
 //
-// The numbers are SGLang's (new_token_ratio.py and its unit test, item 24):
-// init = min(0.7·c, 1), min = 0.14·init, 600 steps from one to the other. Two
-// things are different.
+// The numbers are SGLang's (new_token_ratio.py and its unit test, item 24): init =
+// min(0.7·c, 1), min = 0.14·init, 600 steps from one to the other. Two things differ.
 //
 // After a retraction SGLang's ratio decays from the measured value by the same small
 // steps, which keeps requests out for hundreds of steps. Here the undisturbed course

@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// release ends a sequence's use of its lease. The caller changes the sequence's
-// state and prunes the running batch.
+// release ends a sequence's use of its lease. The caller changes state and running batch.
 func (c *Core) release(s *sequence) {
 	row := s.lease.Row
 	c.pages.release(s, c.flight.done)

@@ -2,8 +2,7 @@ package former
 
 import "github.com/troupe-engine/troupe/messages"
 
-// reports are the results on their way to intake, and to the queue if its policy
-// needs them.
+// reports are results on their way to intake, and to the queue if its policy needs them.
 type reports struct {
 	opt           *Options
 	seq           uint64 // of the newest StepResults

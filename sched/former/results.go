@@ -22,8 +22,7 @@ func (c *Core) batchDone(m *messages.BatchDone, out *messages.Outbox) {
 	c.takeResults(m, out)
 }
 
-// takeResults moves the fence: it appends tokens, decides ends, and sends both to
-// intake in one message.
+// takeResults moves the fence: it appends tokens, decides ends, and sends both to intake.
 func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	st := &c.flight.steps[0] // on the list to the end, to name suspects
 	c.flight.done, c.flight.planBlocked = m.Step, false

@@ -16,9 +16,8 @@ import (
 //	               ↑            ↓
 //	               └─────── retracted
 //
-// An end leads to gone from every state, by cancelled or closing while a launched step
-// or a plan still uses the lease. A sequence decodes from the launch of the step that
-// completes its prompt.
+// An end leads to gone from every state, by cancelled or closing while a launched step or
+// a plan uses the lease. A sequence decodes once its prompt's last step is launched.
 type seqState uint8
 
 const (
@@ -42,10 +41,9 @@ type sequence struct {
 	// tokens are prompt and output. They are only appended to, so that every
 	// prefix may be sent as a frozen slice.
 	tokens []int32
-	// The KV of the first done tokens is in the lease's pages now, that of the
-	// first scheduled tokens once all launched steps are done. Launched steps will
-	// sample pending more tokens. uncertain says that the newest of them may sample
-	// several, of which pending counts one.
+	// The KV of the first done tokens is in the lease's pages, that of the first
+	// scheduled ones after all launched steps, which will sample pending more tokens.
+	// uncertain: the newest may sample several, of which pending counts one.
 	done, scheduled int
 	pending         int
 	uncertain       bool
@@ -87,8 +85,7 @@ func (s *sequence) output() int { return len(s.tokens) - len(s.req.Prompt) }
 // length is how many tokens there will be once all launched steps are done.
 func (s *sequence) length() int { return len(s.tokens) + s.pending }
 
-// alone reports whether the sequence must run alone: until its first token, which
-// shows that it does not crash the engine.
+// alone reports whether the sequence must run alone: until a token shows it is harmless.
 func (s *sequence) alone() bool { return s.req.Alone && s.output() == len(s.req.Output) }
 
 // active reports whether the sequence takes part in steps to come.
@@ -110,8 +107,7 @@ func (s *sequence) ahead(contextLength int) int { return s.left(contextLength) -
 // max_tokens does not keep all others out (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION).
 const maxExpected = 4096
 
-// expected is how many output tokens admission charges for, besides those that
-// launched steps will sample.
+// expected is how many output tokens admission charges for beyond launched steps.
 func (s *sequence) expected(ratio float64, contextLength int) int {
 	left := s.ahead(contextLength)
 	return min(left, max(1, int(math.Ceil(float64(min(left, maxExpected))*ratio))))

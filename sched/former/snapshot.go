@@ -50,9 +50,8 @@ func (v *snapshot) headroom() int {
 	return n
 }
 
-// reclaimable is how many pages admission gains when a sequence is retracted: its
-// own, and those that it is expected to need. Pages that it found in the cache
-// count as shared with others.
+// reclaimable is how many pages admission gains when a sequence is retracted: its own and
+// those it is expected to need. Pages from the cache count as shared with others.
 func (v *snapshot) reclaimable(s *sequence) int {
 	return v.charge(s) + len(s.lease.Pages) - s.lease.Cached/v.opt.PageSize
 }

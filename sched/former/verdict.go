@@ -31,8 +31,7 @@ type round struct {
 	closed    bool // no further candidate is admitted
 }
 
-// decide gives the decision about one candidate that is charged need pages. The
-// first rule that applies counts.
+// decide decides about a candidate that is charged need pages. The first rule counts.
 func (r *round) decide(c *planCandidate, need int) decision {
 	s := c.seq
 	switch {

@@ -46,8 +46,7 @@ const (
 	// wayShare is the share of the target reserved for the varying delay of a token on
 	// its way to the client, measured with 32 clients on one core.
 	wayShare = 1.0 / 8
-	// leastChunk is the smallest chunk of a prompt under a target, in tokens, unless a
-	// page is larger.
+	// leastChunk is the smallest chunk under a target, in tokens; at least a page.
 	leastChunk = 16
 )
 

@@ -74,8 +74,7 @@ func (p *dfsWeight) remove(w *waiter, _ bool) {
 	p.fresh.remove(w)
 }
 
-// weigh changes the weights of a branch and its ancestors, and forgets branches
-// whose weight becomes zero.
+// weigh changes the weights of a branch and its ancestors, and forgets those of zero.
 func (p *dfsWeight) weigh(b *branch, by int) {
 	for ; b.parent != nil; b = b.parent {
 		b.weight += by

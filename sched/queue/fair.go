@@ -20,10 +20,9 @@ import (
 // the cost of what fits into the engine at once, regardless of how many requests they
 // send. An idle tenant saves up no service. Counters start at zero in each epoch.
 //
-// Requests of one tenant go by arrival. If no request of a tenant was taken for
-// longer than aging, counted from its last claim or the arrival of its oldest
-// request, its oldest request goes first: one per period, so that flooding the queue
-// with old requests gains nothing.
+// Requests of one tenant go by arrival. If none of a tenant was taken for longer than
+// aging, since its last claim or its oldest request's arrival, that request goes first:
+// one per period, so that flooding the queue with old requests gains nothing.
 type fair struct {
 	input, output float64
 	aging         time.Duration
@@ -95,8 +94,7 @@ func newFair(opt *Options) *fair {
 	return p
 }
 
-// unserved is when a waiting tenant was last served, or when its oldest request
-// arrived, whichever is later.
+// unserved is when a tenant was last served, or its oldest request arrived, if later.
 func (t *tenant) unserved() time.Duration { return max(t.queue.first().req.Arrived, t.served) }
 
 func (p *fair) add(w *waiter) {
@@ -146,8 +144,7 @@ func (p *fair) remove(w *waiter, claimed bool) {
 	p.keepIdle(t)
 }
 
-// cost is the charge for a request's input. Output from before a crash is
-// prefilled again, so it counts as input.
+// cost is the charge for a request's input, with output that is prefilled after a crash.
 func (p *fair) cost(w *waiter) float64 { return p.input * float64(len(w.tokens)) }
 
 // keepIdle keeps the counter of a tenant without requests, for a limited number of
@@ -213,8 +210,7 @@ func (p *fair) head(dst []*waiter, n int, now time.Duration) []*waiter {
 	return dst
 }
 
-// overdue appends one request of each tenant that was not served for longer than
-// aging, until dst has full elements.
+// overdue appends, up to full, a request of each tenant not served for more than aging.
 func (p *fair) overdue(dst []*waiter, full int, now time.Duration) []*waiter {
 	if p.aging == 0 {
 		return dst

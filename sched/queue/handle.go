@@ -61,8 +61,7 @@ func (q *Core) finish(m *messages.FinishRequests, out *messages.Outbox) {
 	q.record(out)
 }
 
-// claim removes requests that were taken. The time in the queue counts once, not
-// again after a crash.
+// claim removes requests that were taken. Queue time counts once, not after a crash.
 func (q *Core) claim(now time.Duration, m *messages.ClaimCandidates, out *messages.Outbox) {
 	q.offered = slices.DeleteFunc(q.offered, func(id messages.RequestID) bool { return slices.Contains(m.IDs, id) })
 	for _, id := range m.IDs {

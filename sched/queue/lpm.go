@@ -26,8 +26,7 @@ type lpm struct {
 	ending      []*group                      // phases ending and drained
 }
 
-// maxPeeks is how many new requests one PeekPrefixes asks for. The requests
-// near the head come on top of that.
+// maxPeeks bounds the new requests of one PeekPrefixes; those near the head come on top.
 const maxPeeks = 256
 
 func newLPM(page int) *lpm {

@@ -30,9 +30,8 @@ const (
 func hintOf(w *waiter) *hint { return w.state.(*hint) }
 
 // Thresholds of in-batch prefix sharing in tokens, SGLang's
-// IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and ..._DEPRIORITIZE_THRESHOLD. A
-// request joins a group if it has at most inBatchCheckTokens in the cache and
-// shares at least inBatchShareTokens more.
+// IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and ..._DEPRIORITIZE_THRESHOLD: a group's
+// requests have at most the first in the cache and share at least the second more.
 const (
 	inBatchCheckTokens = 32
 	inBatchShareTokens = 32
@@ -140,8 +139,7 @@ func (p *lpm) forget(g *group) {
 	}
 }
 
-// key identifies the group of a request by the prefix that it shares; ok is
-// false if the request joins no group.
+// key identifies a request's group by the prefix that it shares; not ok if it joins none.
 func (p *lpm) key(w *waiter) (key uint64, ok bool) {
 	matched := hintOf(w).matched
 	shared := matched + p.share

@@ -45,8 +45,7 @@ type Options struct {
 	FairTenants int
 }
 
-// The default weights are those of the paper on virtual token counters, which
-// follow the prices of commercial APIs.
+// The default weights are those of the paper, which follow the prices of commercial APIs.
 const (
 	DefaultInputWeight  = 1
 	DefaultOutputWeight = 2
@@ -71,8 +70,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Effective is the policy in use: without a prefix cache, lpm and dfs-weight fall
-// back to fcfs, as in SGLang.
+// Effective is the policy in use: without a cache, lpm and dfs-weight are fcfs (SGLang).
 func (o *Options) Effective() string {
 	switch o.SchedulePolicy {
 	case "":
@@ -85,8 +83,7 @@ func (o *Options) Effective() string {
 	return o.SchedulePolicy
 }
 
-// WantsResults reports whether the policy needs the batch former's StepResults;
-// see former.Options.ReportToQueue.
+// WantsResults is for former.Options.ReportToQueue: the policy needs StepResults.
 func (o *Options) WantsResults() bool {
 	p := o.Effective()
 	return p == "lpm" || p == "fair"

@@ -37,8 +37,7 @@ type hinted interface {
 	// ask appends the requests to ask for: new ones, at most maxPeeks, and before an
 	// offer of n those whose hints decide about the offer.
 	ask(dst []*waiter, n int) []*waiter
-	// learn takes the cache's answer for one request. w is nil if the policy
-	// does not hold the request.
+	// learn takes the answer for a request; w is nil if the policy does not hold it.
 	learn(w *waiter, found *messages.PrefixPeeked)
 	// pathNodes is how many nodes of the matched path learn needs.
 	pathNodes() int

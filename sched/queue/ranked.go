@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// ranked is a policy whose ranks depend on the request only: fcfs, lof, random and
-// priority. Equal ranks go by arrival.
+// ranked is fcfs, lof, random or priority: ranks by the request alone, equals by arrival.
 type ranked struct {
 	list
 	rank func(r *messages.EngineRequest) int64

@@ -8,8 +8,7 @@ import (
 
 type waiter struct {
 	req *messages.EngineRequest
-	// tokens are all known tokens, prompt and output. At most the first limit
-	// of them may come from the cache.
+	// tokens are prompt and output so far. The first limit may come from the cache.
 	tokens []int32
 	limit  int
 

@@ -8,10 +8,9 @@ import (
 // pageIndex records which replicas hold which pages: a hash table of pages with a
 // set of replicas for each, and an LRU list that bounds it.
 //
-// A chained hash identifies a whole prefix, so the table acts as a radix tree:
-// the match of a prompt is its longest run of known hashes from the front. The
-// pages of a prompt are marked as used from the last to the first, so that a
-// prefix is evicted after its continuations.
+// A chained hash identifies a whole prefix, so the table acts as a radix tree: a match is
+// the longest run of known hashes from the front. A prompt's pages are marked as used
+// from the last to the first, so that a prefix is evicted after its continuations.
 type pageIndex struct {
 	max   int
 	words int // of 64 replicas in a set

@@ -93,11 +93,10 @@ type Load struct {
 //	     + tokens of earlier requests not yet computed
 //	     + decodeWeight × context of the running requests
 //
-// So a match counts for exactly the work it saves, and a replica whose queue is
-// shorter by more than that wins. There are no thresholds to tune for the number
-// of replicas and the length of prompts (SGLang's router has three). Of equal costs
-// the replica with the lower load wins, then the one with the fewest pages in the
-// index, then the next one in turn.
+// So a match counts for exactly the work it saves, and a replica whose queue is shorter
+// by more than that wins. No thresholds need tuning for the number of replicas and the
+// length of prompts (SGLang's router has three). Of equal costs the lower load wins, then
+// the fewest pages in the index, then the next one in turn.
 //
 // A request is charged and its prompt enters the index when it is routed. So a burst
 // spreads over the replicas, and a second request with the same prefix follows the
@@ -214,8 +213,7 @@ func (r *Router) load(i int) float64 {
 	return float64(l.WaitingTokens) + float64(decodeWeight*float64(l.RunningTokens))
 }
 
-// Started records a request's first token: its prompt is computed. Unknown ids are
-// ignored, because a report may come late.
+// Started records a request's first token. A late report of an unknown id is ignored.
 func (r *Router) Started(id messages.RequestID) {
 	c, ok := r.requests[id]
 	if !ok || c.running {
