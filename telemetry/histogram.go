@@ -34,9 +34,8 @@ func (m *Meter) Histograms() map[string]Histogram {
 	return all
 }
 
-// Since is the distribution of the samples after an earlier reading. It is h itself
-// if the earlier reading is of another server process, which shows in larger
-// counts or different buckets.
+// Since is the distribution of the samples after an earlier reading. It is h itself if
+// that is of another server process: its counts are larger, or the buckets differ.
 func (h Histogram) Since(old Histogram) Histogram {
 	if old.Count > h.Count || len(old.Counts) != len(h.Counts) {
 		return h
@@ -51,9 +50,8 @@ func (h Histogram) Since(old Histogram) Histogram {
 	return d
 }
 
-// Quantile estimates a quantile like Prometheus' histogram_quantile: linear inside
-// its bucket, and the last bound for samples above it. ok is false if there are
-// no samples. q is between 0 and 1.
+// Quantile estimates a quantile, 0 to 1, like Prometheus' histogram_quantile: linear in
+// its bucket, and the last bound for samples above it. Not ok if there are no samples.
 func (h Histogram) Quantile(q float64) (v float64, ok bool) {
 	if h.Count == 0 || len(h.Bounds) == 0 {
 		return 0, false

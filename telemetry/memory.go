@@ -51,9 +51,8 @@ type Pool struct {
 	StepBytes     int64            // buffers of the largest step
 }
 
-// Memory computes the statistics from the readings. Readings of different actors
-// may be of slightly different times. Leased is computed as the rest, so that the
-// parts always add up to the total.
+// Memory computes the statistics from the readings, which may be of slightly different
+// times. Leased is computed as the rest, so the parts always add up to the total.
 func (m *Meter) Memory(p Pool) MemoryStats {
 	value := m.Values()
 	get := func(name messages.Metric) int64 { return int64(value[string(name)]) }
@@ -89,8 +88,7 @@ type memoryProbe struct {
 	read  func() Pool
 }
 
-// Describe implements prometheus.Collector. Which purposes of memory there are is
-// known only when they are read.
+// Describe implements prometheus.Collector. The purposes are known only when read.
 func (p *memoryProbe) Describe(chan<- *prometheus.Desc) {}
 
 func (p *memoryProbe) Collect(ch chan<- prometheus.Metric) {

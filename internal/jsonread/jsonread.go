@@ -62,8 +62,7 @@ func checkEnd(text []byte, from *jsontext.Decoder) error {
 	return nil
 }
 
-// decoderOptions: walk compares keys itself, to name the place of the second one, and
-// unquoting handles surrogates.
+// decoderOptions: walk finds repeated keys, to name them; unquoting handles surrogates.
 var decoderOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // decoder reads text without copying it.

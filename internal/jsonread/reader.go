@@ -39,8 +39,7 @@ func (r *Reader) Reset(text []byte) {
 // Kind is the first character of the next value, one of {["0tfn, or 0 without one.
 func (r *Reader) Kind() byte { return byte(r.from.PeekKind()) }
 
-// Object calls member after each key; member must read its value. The key is valid until
-// member returns.
+// Object calls member after each key, valid until it returns; member must read the value.
 func (r *Reader) Object(member func(key []byte) error) error {
 	return r.list('{', "an object", func() error {
 		key, err := r.Text()

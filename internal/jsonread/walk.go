@@ -30,8 +30,7 @@ const (
 	Skim
 )
 
-// Builder makes values of the JSON. Texts become strings that share its memory, and
-// true, false and null become Go's.
+// Builder makes values of the JSON. Strings share its memory; true, false, null are Go's.
 type Builder struct {
 	Number func(digits string) any
 	Array  func(elements []any) any
@@ -48,8 +47,7 @@ type Member struct {
 // Object reads a text that must be one object. It calls visit for each member in order,
 // after the whole member was checked, and stops at the first error, its own or visit's.
 //
-// way chooses how a member is read. Its error ends the walk before the value is
-// read. Without way all members are checked.
+// way chooses how a member is read; its error ends the walk before that. Nil: Check.
 func Object(ctx context.Context, text []byte, limits Limits, build *Builder, way func(key string) (Way, error), visit func(Member) error) error {
 	w, err := newWalk(ctx, text, limits, build)
 	if err != nil {

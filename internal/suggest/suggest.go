@@ -1,8 +1,7 @@
 // Package suggest finds the known name that is nearest to a mistyped one.
 package suggest
 
-// Nearest is the known name with the smallest edit distance to name, the first of
-// several; "" if none is within limit.
+// Nearest is the first known name at the least edit distance; "" if none is in limit.
 func Nearest(name string, known []string, limit int) string {
 	best, at := limit+1, ""
 	for _, k := range known {

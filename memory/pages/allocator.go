@@ -98,8 +98,7 @@ func (a *Allocator) release(run messages.PageRun) {
 	}
 }
 
-// putBack is put for a ring with stale pages: the entry of a stale page that comes
-// back becomes valid again.
+// putBack is put for a ring with stale pages: one that comes back is no longer stale.
 func (a *Allocator) putBack(run messages.PageRun) {
 	for page := run.First; page < run.First+run.N; page++ {
 		one := messages.PageRun{First: page, N: 1}
@@ -112,8 +111,7 @@ func (a *Allocator) putBack(run messages.PageRun) {
 	}
 }
 
-// FreePages appends the free pages in the order in which Alloc would return them.
-// For tests and views of small pools.
+// FreePages appends the free pages in the order of Alloc, for tests and small views.
 func (a *Allocator) FreePages(into []messages.Page) []messages.Page {
 	for i := range a.free.count {
 		for _, page := range a.free.at(i).AppendTo(nil) {

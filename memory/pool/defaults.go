@@ -8,11 +8,10 @@ const (
 	DefaultMaxRunning  = 64
 )
 
-// AutoMemFraction is the default of mem-fraction-static on a device with
-// memory of its own: everything but what the runtime, activations and captured
-// graphs need. total is the device's memory in bytes, chunk the tokens of the
-// biggest prefill step, graphBatch the biggest batch of decode steps that is
-// captured (0: none is), ranks how many devices share a model.
+// AutoMemFraction is the default of mem-fraction-static on a device with memory of its
+// own: all but what runtime, activations and captured graphs need. total is the device's
+// memory in bytes, chunk the tokens of the biggest prefill step, graphBatch the biggest
+// captured batch of decode steps (0: none), ranks the number of devices of a model.
 //
 // The formula is SGLang's (server_args.py, handling of GPU memory), in MiB:
 //
@@ -31,8 +30,7 @@ func AutoMemFraction(total int64, chunk, graphBatch, ranks int) float64 {
 	if mib > big {
 		reserved = max(reserved, floor)
 	}
-	// A device smaller than the reserve still gets a share: the plan then says
-	// what does not fit.
+	// A device smaller than the reserve gets a share: the plan says what does not fit.
 	return max(math.Round((mib-reserved)/mib*1000)/1000, 0.1)
 }
 
@@ -42,9 +40,8 @@ const (
 	LeastRunning = 2048
 )
 
-// AutoMaxRunning is the default of max-running-requests on a device with memory
-// of its own, for a pool of tokens tokens and requests of context tokens.
-// asked is the setting, 0 if there is none.
+// AutoMaxRunning is the default of max-running-requests on a device with memory of its
+// own, for a pool of tokens and requests of context tokens. asked is the setting, or 0.
 //
 // The formula is SGLang's (model_runner.py, resolve_max_num_reqs): 512 times
 // the contexts that fit, between 2048 and 4096. If nothing is set, at most one

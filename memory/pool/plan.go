@@ -13,13 +13,11 @@ type Options struct {
 	// Zero MemFraction and MaxRunning then mean AutoMemFraction and AutoMaxRunning.
 	OwnMemory bool
 	// MemFraction (mem-fraction-static) is the share of the available memory for weights,
-	// workspace and KV pool, in (0, 1]; zero means DefaultMemFraction. A hard limit.
-	// Example: 0.5.
+	// workspace and KV pool, in (0, 1]; 0: DefaultMemFraction. Hard. Example: 0.5.
 	MemFraction float64
 	StepTokens  int // of the biggest step, for AutoMemFraction
-	// MaxTotalTokens (max-total-tokens) is a cap on the tokens of the pool, rounded down
-	// to pages; zero means none. A value above what memory allows gets a warning.
-	// Example: 65536.
+	// MaxTotalTokens (max-total-tokens) caps the tokens of the pool, rounded down to
+	// pages; 0: no cap. A value above what memory allows gets a warning. Example: 65536.
 	MaxTotalTokens int
 	// MaxRunning (max-running-requests) is how many requests may run at once; zero means
 	// DefaultMaxRunning. With OwnMemory, AutoMaxRunning may lower it. Example: 64.

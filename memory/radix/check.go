@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Check walks the whole tree and reports the first invariant of the type's list
-// that does not hold, by its number.
+// Check walks the tree and reports the first broken invariant of Tree by its number.
 func (t *Tree) Check() error {
 	c := checker{
 		Tree: t, below: map[nodeIndex]int{}, locked: map[nodeIndex]int{},

@@ -13,8 +13,7 @@ type childKey struct {
 	hash   uint32
 }
 
-// children maps each key to the first node of its chain. It is never iterated
-// over, so nothing depends on its order.
+// children maps each key to the first node of its chain. Nothing depends on its order.
 type children struct {
 	first map[childKey]nodeIndex
 	seed  uint64

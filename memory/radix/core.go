@@ -56,8 +56,7 @@ func New(opts Options) *Core {
 	}
 }
 
-// Explain switches on or off that each match says why it ends, which costs a
-// second walk. It is off at first.
+// Explain sets whether matches say why they end, which costs a second walk; off at first.
 func (c *Core) Explain(on bool) { c.explain = on }
 
 // Tree is the core's tree, for reading only: counters, Peek and String.
@@ -203,8 +202,7 @@ func (c *Core) record(out *messages.Outbox) {
 	out.Record(messages.RadixNodes, float64(c.tree.Nodes()))
 }
 
-// describe copies a part of the tree. A namespace is named by its hash: a cache
-// salt is a secret.
+// describe copies a part of the tree. Salts are secret, so namespaces are hashes.
 func (c *Core) describe(limits messages.CacheLimits) View {
 	v := c.tree.View(limits)
 	for i := range v.Namespaces {
@@ -215,8 +213,7 @@ func (c *Core) describe(limits messages.CacheLimits) View {
 	return v
 }
 
-// verify checks the tree in builds with invariants: at every plan while it is
-// small, at some plans when it is big.
+// verify checks the tree with invariants on: at every plan, or at some if it is big.
 func (c *Core) verify(plan messages.PlanID) {
 	const small, every = 128, 256
 	if !invariants.Enabled || c.tree.Nodes() > small && plan%every != 0 {

@@ -6,8 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// eventLog collects what happens to cached pages until TakeEvents. A nil log, of a
-// tree without events, does nothing.
+// eventLog collects what happens to cached pages until TakeEvents; nil does nothing.
 type eventLog struct {
 	pageSize int
 	list     []messages.CacheEvent

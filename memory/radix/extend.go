@@ -57,9 +57,8 @@ func (t *Tree) hashNew(cur nodeIndex, in *messages.PrefixInsert, at int) []uint6
 	return hashes
 }
 
-// newUsage returns the usage of new pages [from, to). to is the end of the
-// insertion, unless the history remembers different usages of the pages. hashes
-// are those of the pages from index base on.
+// newUsage returns the usage of new pages [from, to): to the end of the insertion, unless
+// the history has different usages. hashes are those of the pages from index base on.
 func (t *Tree) newUsage(in *messages.PrefixInsert, base, from int, hashes []uint64) (u Usage, to int) {
 	u = Usage{Created: t.tick, Hits: 1, Priority: in.Priority, Depth: int32(from)}
 	to = len(in.Pages)

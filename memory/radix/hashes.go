@@ -36,8 +36,7 @@ func PageHashes(namespace string, tokens []int32, pageSize int) []uint64 {
 	return h.chain(RootHash(namespace), tokens[:len(tokens)/pageSize*pageSize])
 }
 
-// mixTokens is a fast hash of a start value and a page of tokens: a product of
-// 128 bits is folded for each token.
+// mixTokens is a fast hash of a start value and tokens: each folds a product of 128 bits.
 func mixTokens(h uint64, page []int32) uint64 {
 	const k0, k1 = 0x9e3779b97f4a7c15, 0xd1342543de82ef95
 	for _, token := range page {

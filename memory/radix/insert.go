@@ -64,9 +64,8 @@ func (t *Tree) Insert(in messages.PrefixInsert, freed []messages.Page) (messages
 	return out, freed
 }
 
-// touchPath walks from the end of an inserted prefix up to the root. It moves the
-// request's lock from start to cur, or removes it, and records the use, which nodes made
-// by this insertion have already.
+// touchPath walks from the end of an inserted prefix to the root. It moves the request's
+// lock from start to cur, or removes it, and records the use, except in new nodes.
 func (t *Tree) touchPath(cur, start nodeIndex, in *messages.PrefixInsert) {
 	held, i := false, cur // held: from start upwards the request has a lock
 	for n := t.nodes.at(i); n.parent != none; n = t.nodes.at(i) {

@@ -33,10 +33,9 @@ func (t *Tree) Lock(namespace string, tokens []int32, limit int, into []messages
 	return t.nodes.id(cur), into
 }
 
-// Unlock releases a lock whose holder did not use what it protects, such as a
-// candidate that does not fit yet. The handle becomes invalid. RootNode is
-// ignored. Unless an insertion has counted the holder, the path becomes as recent
-// as by an insertion, but this does not count as a hit.
+// Unlock releases a lock whose holder did not use what it protects, such as a candidate
+// that does not fit yet. The handle becomes invalid; RootNode is ignored. Unless the
+// holder was counted, the path becomes as recent as by an insertion, without a hit.
 func (t *Tree) Unlock(id messages.NodeID) {
 	if id == messages.RootNode {
 		return

@@ -8,9 +8,8 @@ type nodeIndex int32
 
 const none nodeIndex = 0
 
-// node is one edge of the tree with the node below it. A namespace's root has no
-// pages and no parent. A node takes 128 bytes, 4 per token, and 8 for each run of
-// pages, but at most 4 per page.
+// node is one edge of the tree with the node below it. A namespace's root has no pages
+// and no parent. A node takes 128 bytes, 4 per token, and 8 per run, at most 4 per page.
 type node struct {
 	tokens []int32  // pageSize for each of pages
 	pages  pageList // at least one, but for a namespace's root

@@ -27,9 +27,8 @@ type Rank struct {
 // unlocked. A policy whose ranks change, or that learns from the traffic, implements
 // Learner as well. Package policies has the names.
 //
-// Pages stay together in a node only while the policy treats them alike: where
-// rank, class or note would differ, new pages become nodes of their own. So
-// every decision is exact to the page.
+// Pages stay together in a node only while the policy treats them alike: where rank,
+// class or note differ, new pages become new nodes. So decisions are exact to the page.
 type Policy interface {
 	Rank(u *Usage) Rank
 }

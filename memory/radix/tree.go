@@ -25,10 +25,9 @@ type TreeOptions struct {
 	HashSeed uint64
 }
 
-// Tree is a radix tree from token sequences to the pages that hold their KV.
-// Its unit is the page: nodes begin and end at page borders, and children are
-// told apart by their whole first page. Each namespace is a tree of its own:
-// namespaces share no nodes, even for equal tokens.
+// Tree is a radix tree from token sequences to the pages that hold their KV. Its unit is
+// the page: nodes begin and end at page borders, and children differ in their whole first
+// page. Each namespace is a tree of its own: they share no nodes, even for equal tokens.
 //
 // A handle (messages.NodeID) locks a node and all nodes above it against
 // eviction, once per handle. It stays valid until it is unlocked, also across

@@ -126,8 +126,7 @@ func (v *viewer) found(i nodeIndex) {
 // number counts nodes from 0.
 func number(i nodeIndex) int { return int(i) - 1 }
 
-// children copies the nodes below a node, as far as the limits allow, and returns
-// how many of its children are left out.
+// children copies the nodes below a node within the limits, and counts children left out.
 func (v *viewer) children(parent nodeIndex, depth int) (shown []NodeView, hidden int) {
 	t := v.t
 	hidden = int(t.nodes.at(parent).children)

@@ -1,8 +1,7 @@
-// Package logtext escapes characters that control a terminal or hide text, in logs
-// and in the output of commands. These are control characters, the marks that
-// reverse the direction of a line, and the line ends of Unicode. In a file name, a
-// model's name or an error of another server, they could otherwise forge lines of a
-// log or change what a terminal shows.
+// Package logtext escapes characters that control a terminal or hide text, in logs and in
+// the output of commands. These are control characters, marks that reverse the direction
+// of a line, and line ends of Unicode. In a file name, a model's name or an error of
+// another server, they could forge lines of a log or change what a terminal shows.
 //
 // A writer of this package turns each write into one write and keeps no state, so it is
 // as safe for concurrent use as the underlying writer.
@@ -21,8 +20,7 @@ func steers(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// clean reports whether a text is printable ASCII with at most a line end after
-// it, as nearly every line is.
+// clean reports whether a text is printable ASCII, perhaps with a line end, as most are.
 func clean[T ~string | ~[]byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && (c != '\n' || i < len(text)-1) {
@@ -112,8 +110,7 @@ func Escape(text string) string {
 // Lines returns a text of several lines for a terminal: line ends and tabs stay.
 func Lines(text string) string { return escaped(text, layout) }
 
-// Prose returns output of a model for a terminal. Marks of direction also stay:
-// right-to-left scripts need them.
+// Prose is Lines for a model's output, with marks of direction for right-to-left scripts.
 func Prose(text string) string { return escaped(text, prose) }
 
 func escaped(text string, keep keep) string {

@@ -20,9 +20,8 @@ const (
 	flushEvery  = time.Second // of a recording, at most this is lost if the process crashes
 )
 
-// Recorder writes the traffic of a server to a file. Requests never wait for it:
-// one goroutine hashes and writes, and requests beyond its queue are counted and
-// left out. Safe for concurrent use.
+// Recorder writes a server's traffic to a file. Requests never wait: one goroutine hashes
+// and writes; those beyond its queue are counted and left out. Safe for concurrent use.
 type Recorder struct {
 	path     string
 	file     *os.File
@@ -134,9 +133,8 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// Close writes what is left, running requests as unfinished, and logs what was
-// recorded. A recording without requests leaves no file. Closing again, or
-// closing nil, does nothing.
+// Close writes what is left, running requests as unfinished, and logs what was recorded.
+// A recording without requests leaves no file. Closing again, or nil, does nothing.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

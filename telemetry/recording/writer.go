@@ -42,8 +42,7 @@ type Line struct {
 	Priority     int32    `json:"priority,omitempty"`
 }
 
-// IDs are the ids of blocks. They are read without reflection, because they are
-// nearly all of a trace's bytes.
+// IDs are block ids, nearly all of a trace's bytes, so they are read without reflection.
 type IDs []uint64
 
 // UnmarshalJSON accepts whole numbers below 2^64. It gets valid JSON.
@@ -76,9 +75,8 @@ const (
 // in order of arrival, so a request waits until all earlier ones have ended.
 // When too much waits, the oldest is written as unfinished.
 //
-// Everything about the text or the users goes through a cipher with a key that
-// is made for this writer and not kept: equal things stay equal, and nothing
-// can be looked up. Safe for concurrent use.
+// Everything about the text or the users goes through a cipher with a key that only this
+// writer has: equal things stay equal, none can be looked up. Safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    *bufio.Writer
@@ -100,8 +98,7 @@ type Entry struct {
 
 // Arrived is what is known of a request when it arrives.
 type Arrived struct {
-	// At counts from the start of the recording. A time before that of the
-	// request begun last is moved up to it.
+	// At counts from the start; a time before that of the last request is moved up to it.
 	At       time.Duration
 	Input    int // tokens of the prompt
 	PageSize int // tokens in a page; 0 when there are no hashes

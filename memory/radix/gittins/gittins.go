@@ -29,10 +29,9 @@ import (
 //   - the last page of a request.
 //
 // Lengths are shares of the mean request, so nothing depends on the page size. The
-// candidates are the oldest and the newest leaf of each class, because the index
-// of a class rises while users read and falls afterwards. The oldest leaf of all
-// is evicted unless another is clearly worse: what a class has learned is
-// uncertain, and LRU is never far off.
+// candidates are the oldest and the newest leaf of each class, because a class's index
+// rises while users read and falls afterwards. The oldest leaf of all is evicted unless
+// another is clearly worse: what was learned is uncertain, and LRU is never far off.
 //
 // It takes at most 2 MB, and O(classes) per eviction.
 type Policy struct {
@@ -172,8 +171,7 @@ func (g *Policy) previous(depth int32, lastUse uint64) {
 	}
 }
 
-// conversation returns which turn of its conversation a request is, and the class
-// of the pause before it.
+// conversation is which turn of its conversation a request is, and the pause's class.
 func (g *Policy) conversation(now uint64, path []radix.PathNode, first bool) (turn uint32, pause int) {
 	for _, s := range path {
 		turn := noteTurnOf(s.Usage.Note)

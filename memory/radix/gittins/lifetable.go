@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// maxAge is how long a wait is observed, in ticks. A page that comes back
-	// later counts as never used again.
+	// maxAge is how long a wait is observed, in ticks: later uses do not count.
 	maxAge = 1 << 13
 	// ageBins are half-octaves of the age: [1, 2), [2, 3), [3, 4), [4, 6), …
 	ageBins = 26

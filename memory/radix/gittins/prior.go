@@ -50,8 +50,7 @@ func prior(class int) (again, median float64) {
 	return again, median
 }
 
-// priorUsed[class][bin] is the probability that a wait of the class has ended
-// before the bin's age.
+// priorUsed[class][bin] is the probability that a wait has ended before the bin's age.
 var priorUsed = func() (used [classes][ageBins + 1]float64) {
 	for class := range used {
 		again, median := prior(class)

@@ -35,9 +35,8 @@ func ByName(name string) (func() radix.Policy, error) {
 	return maker, nil
 }
 
-// History is the TreeOptions.History for a policy beside a pool of pages:
-// gittins learns from pages that come back after their eviction, and recognises
-// their conversations by them. The others need none.
+// History is TreeOptions.History for a policy beside a pool of pages: gittins learns from
+// pages that come back, and recognises their conversations. The others need none.
 func History(name string, pages int) int {
 	if name != "gittins" {
 		return 0
