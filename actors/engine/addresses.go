@@ -42,8 +42,7 @@ func (m *member) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID 
 	return m.system.NewLocalPID(m.pid.Id + "/" + childName(role, epoch))
 }
 
-// upstream is the process that plays intake or the observer for an engine: dispatch, if
-// there are several engines.
+// upstream plays intake or the observer for an engine: dispatch, if there are several.
 func (e *Engine) upstream(role messages.Actor) *actor.PID {
 	switch {
 	case len(e.members) > 1:

@@ -92,8 +92,7 @@ type member struct {
 	running map[string]struct{} // ids of the epoch's actors
 }
 
-// Start spawns the supervisors, which start the first epochs, and returns when intake
-// runs: from then on no call is lost.
+// Start spawns the supervisors, and returns once intake runs: then no call is lost.
 func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	spec.Name = cmp.Or(spec.Name, "engine")
 	if spec.Clock == nil {

@@ -9,8 +9,7 @@ import (
 
 // Backoff is the pause between two epochs. Zero fields mean the defaults.
 type Backoff struct {
-	// Base is the pause after the first failure. It doubles with each further failure
-	// in a row. Default 10ms.
+	// Base is the pause after the first failure, doubled by each in a row. Default 10ms.
 	Base time.Duration
 	// Cap is the longest pause. Default 5s.
 	Cap time.Duration

@@ -34,12 +34,10 @@ type Spec struct {
 	Backoff  Backoff
 	Meter    messages.Meter
 	Log      zerolog.Logger
-	// OnFatal is called when the engine gives up: the device failed permanently or does
-	// not become idle. It must end the process, or pass the requests to another one,
-	// and must not block.
+	// OnFatal is called when the engine gives up: the device failed for good or does not
+	// become idle. It must end the process, or pass the requests on, without blocking.
 	OnFatal func(error)
-	// Observer, if not nil, adds the actor that publishes what is cached; the cache
-	// must have Events on.
+	// Observer, if set, adds the actor that publishes what is cached; needs Cache.Events.
 	Observer *observer.Options
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)

@@ -22,8 +22,7 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	case *actor.Started:
 		s.resume(ctx)
 	case *actor.Stopping:
-		// No epoch follows. Nothing may fail while the actors stop, or the runtime would
-		// not end the supervisor.
+		// No epoch follows. A failure while actors stop would keep the supervisor up.
 		s.life.phase = dead
 		s.out.Reset()
 		s.ready.Store(false)
@@ -37,8 +36,7 @@ func (s *supervisor) Receive(ctx actor.Context) {
 	}
 }
 
-// resume starts the first epoch, or continues after a panic of the supervisor. The
-// runtime has stopped its actors then.
+// resume starts the first epoch, or goes on after a panic, which has stopped the actors.
 func (s *supervisor) resume(ctx actor.Context) {
 	switch s.life.phase {
 	case pausing:
@@ -127,9 +125,8 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine is ready")
 }
 
-// HandleFailure implements actor.SupervisorStrategy: the actor that failed is stopped
-// and its epoch ends. The shell's own FailEpoch, with the suspects, is in the mailbox
-// before this one.
+// HandleFailure implements actor.SupervisorStrategy: the actor that failed is stopped and
+// its epoch ends. The shell's FailEpoch, with the suspects, is in the mailbox before it.
 func (s *supervisor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	sup.StopChildren(child)
 	system.Root.Send(s.pid, &messages.FailEpoch{Header: messages.Header{Engine: s.id, Epoch: epochOf(child)}, Cause: fmt.Sprintf("actor %s failed: %s", child.Id, shell.Fault(reason))})

@@ -51,8 +51,7 @@ func isSticky(err error) bool {
 	return ok && s.Sticky()
 }
 
-// Props makes the actor of one epoch. A step that takes watchdogTimeout or longer ends
-// the epoch; 0: no limit.
+// Props makes an epoch's actor. A step that takes watchdogTimeout ends it; 0: no limit.
 func Props(opt shell.Options, executor Executor, watchdogTimeout time.Duration, more ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		c := &core{executor: executor, clock: opt.Clock, rows: map[messages.Row]messages.RequestID{}, watchdog: watchdog{timeout: watchdogTimeout}}

@@ -28,8 +28,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Core is a plain value without goroutine, clock, lock or IO. M is the set of messages
-// that it accepts.
+// Core is a plain value without goroutine, clock, lock or IO. It accepts the messages M.
 type Core[M any] interface {
 	Handle(now time.Duration, msg M, out *messages.Outbox)
 }
@@ -45,8 +44,7 @@ type Options struct {
 	Role messages.Actor
 	// Own is the incarnation; zero for an actor that outlives epochs.
 	Own messages.Header
-	// Route finds the process that plays a role in the incarnation that a
-	// message belongs to; nil if there is none.
+	// Route finds the process of a role in a message's incarnation; nil if there is none.
 	Route func(to messages.Actor, of messages.Header) *actor.PID
 	Meter messages.Meter
 	Log   zerolog.Logger
@@ -54,11 +52,9 @@ type Options struct {
 	Clock func() time.Duration
 	// After has f called d later, from any goroutine.
 	After func(d time.Duration, f func())
-	// OnPanic, if not nil, replaces the FailEpoch to the supervisor: intake outlives
-	// the epochs and can often continue.
+	// OnPanic, if not nil, replaces the FailEpoch, for actors that outlive the epochs.
 	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
-	// Intercept, if not nil, sees every message before the core. Tests inject crashes
-	// with it.
+	// Intercept, if not nil, sees every message before the core: tests inject crashes.
 	Intercept func(role messages.Actor, msg any)
 }
 
@@ -90,8 +86,7 @@ func (a *Actor[M]) Receive(ctx actor.Context) {
 	}
 }
 
-// unknown counts a message that the core does not accept. In builds with invariants it
-// ends the epoch.
+// unknown counts a message that the core refuses. With invariants it ends the epoch.
 func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
 	a.opt.Meter.Record(messages.UnknownMessages, 1)
 	a.opt.Log.Error().Str("actor", a.opt.Role.String()).Type("message", msg).Msg("bug in the server: an actor got a message that it does not handle; please report it")
@@ -99,8 +94,7 @@ func (a *Actor[M]) unknown(ctx actor.Context, msg any) {
 	invariants.Check(!invariants.Enabled, "%s does not take a %T", a.opt.Role, msg)
 }
 
-// Handle passes a message to the core, unless it is of another incarnation of the
-// engine: only here are epochs compared.
+// Handle passes on messages of its own epoch or of none: only here are epochs compared.
 func (a *Actor[M]) Handle(ctx actor.Context, msg M) {
 	defer a.reportPanic(ctx, msg)
 	if a.opt.Intercept != nil {
@@ -135,8 +129,7 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 	a.out.Reset()
 }
 
-// reportPanic reports cause and suspects to the supervisor, and panics again, so that
-// the runtime stops the actor.
+// reportPanic reports cause and suspects, and panics again: the runtime stops the actor.
 func (a *Actor[M]) reportPanic(ctx actor.Context, msg any) {
 	r := recover()
 	if r == nil {

@@ -12,8 +12,7 @@ type answer interface {
 	whole(outputs []*messages.CallOutput) any
 }
 
-// openAIAnswer is the answer of an endpoint of OpenAI's API and, with other
-// choices, also a chunk of a stream.
+// openAIAnswer is an answer of OpenAI's API and, with other choices, a chunk of a stream.
 type openAIAnswer[C any] struct {
 	ID          string `json:"id"`
 	Object      string `json:"object"`

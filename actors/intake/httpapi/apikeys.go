@@ -27,8 +27,7 @@ const (
 	admin
 )
 
-// digests are digests of keys. Comparing them in constant time reveals neither a
-// key's length nor its beginning.
+// digests are digests of keys. Comparing them in constant time reveals nothing of a key.
 type digests map[[32]byte]bool
 
 // has compares with every digest.

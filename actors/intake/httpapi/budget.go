@@ -59,8 +59,7 @@ func (w *work) leave() {
 	}
 }
 
-// smallBody is the largest small body in bytes: it may use the reserve of the budget and
-// the places for small bodies.
+// smallBody is the most bytes of a body that may use the reserve and the small places.
 const smallBody = 256 << 10
 
 // budget bounds the memory of all bodies. A quarter of it is for small bodies only, and
@@ -90,8 +89,7 @@ type charge struct {
 	bytes  int64
 }
 
-// set makes a charge smaller, or larger if the budget has room. Otherwise it returns
-// what is full and changes nothing.
+// set changes a charge if the budget has room. Otherwise it returns what is full.
 func (c *charge) set(bytes int64) (full string) {
 	b, more := c.from, bytes-c.bytes
 	b.mu.Lock()

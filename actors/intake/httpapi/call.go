@@ -52,8 +52,7 @@ func submit(ctx context.Context, engine Engine, owner string, p *plan) (*call, *
 	}
 }
 
-// next returns the next output; nil, nil when every request has finished. A request
-// that ends with an error ends the call.
+// next returns the next output, nil at the end. A request's error ends the call.
 func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	if c.open == 0 {
 		return nil, nil

@@ -53,8 +53,7 @@ func (h *hostRule) check(r *http.Request) *apiError {
 	return e.say("the host %q is not allowed; if it is a name of this server, add it to allowed-hosts", clip(r.Host, 64))
 }
 
-// normalHost is a name or address of the settings as from splitHost, "" for none. An
-// IPv6 address may have brackets.
+// normalHost is a setting's host as from splitHost, "" for none. IPv6 needs no brackets.
 func normalHost(text string) string {
 	if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") {
 		text = "[" + text + "]"

@@ -23,8 +23,7 @@ type gapEvent struct {
 	Reason string `json:"reason"`
 }
 
-// cacheEvent is a messages.ObservedEvent. Hashes are texts of 16 hexadecimal
-// digits: JSON readers round numbers of 64 bits.
+// cacheEvent is an ObservedEvent. Hashes are hexadecimal: JSON readers round 64 bits.
 type cacheEvent struct {
 	Seq    uint64   `json:"seq"`
 	Engine uint16   `json:"engine,omitempty"` // 0 is left out

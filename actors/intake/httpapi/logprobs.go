@@ -73,8 +73,7 @@ type textLogprobs struct {
 	TextOffset    []int                `json:"text_offset"` // in characters
 }
 
-// textOffsets turns intake's offsets in bytes into offsets in characters, which also
-// count an echo.
+// textOffsets turns intake's offsets in bytes into ones in characters, the echo included.
 type textOffsets struct {
 	bytes, chars int    // the last offset
 	rest         string // text after it

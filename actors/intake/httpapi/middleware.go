@@ -33,8 +33,7 @@ func trailOf(ctx context.Context) *trail {
 	return &trail{}
 }
 
-// withRequestID returns the client's X-Request-ID or a new one in the answer, and
-// writes one line to the access log.
+// withRequestID answers with the client's X-Request-ID or a new one, and logs the access.
 func (s *Server) withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trail{id: r.Header.Get("X-Request-ID"), rules: s.rules.Load()}

@@ -15,8 +15,7 @@ type Model struct {
 	Context   int    // tokens of prompt and output together
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
-	// TemplateFault, if not nil, is why the model's template cannot be used; it names
-	// the template's file and the remedy.
+	// TemplateFault is why the model's template cannot be used; names file and remedy.
 	TemplateFault error
 	EOS           []int32 // frozen; tokens that end an output
 	Defaults      SamplingDefaults

@@ -15,10 +15,9 @@ type Options struct {
 	// AdminAPIKey allows everything and is required for operations that affect all clients.
 	// "": the only API key has that role or, without API keys, every client.
 	AdminAPIKey string
-	// SharePrefixCache lets senders with different keys, or with a key and without
-	// one, use each other's cached prefixes. They can then detect what others have
-	// sent from cached_tokens and from response times. It has no effect if all
-	// requests have the same key, or none.
+	// SharePrefixCache lets senders with different keys, or with a key and without one,
+	// use each other's cached prefixes. They can then detect what others have sent from
+	// cached_tokens and response times. Without effect if all have the same key, or none.
 	SharePrefixCache bool
 	TenantFrom       string // TenantAuto, TenantKey or TenantUser (TenantAuto)
 	// SpecialTokens is how special tokens in a client's messages are read:

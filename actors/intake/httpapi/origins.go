@@ -56,8 +56,7 @@ func foreign(r *http.Request, allowed []string) bool {
 	if slices.Contains(allowed, "*") || len(origins) == 1 && slices.Contains(allowed, origins[0]) {
 		return false
 	}
-	// same-site is another port or a neighbouring name. Requests in the mode no-cors
-	// have it without an Origin.
+	// same-site is another port or name; in the mode no-cors without an Origin.
 	site := func(s string) bool {
 		return strings.EqualFold(s, "cross-site") || strings.EqualFold(s, "same-site") && len(origins) == 0
 	}

@@ -57,8 +57,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// fieldNames lists the JSON names of a struct and those it embeds, except those of
-// parameters that are not supported.
+// fieldNames lists the JSON names of a struct's parameters that are supported.
 func fieldNames(t reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if name := jsonName(f); name != "" && f.Type != reflect.TypeFor[unsupportedJSON]() {
@@ -112,8 +111,7 @@ var parameters = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// parameter returns the path of a known parameter for the log, without the indices,
-// which a client can choose.
+// parameter is the path of a known parameter for the log, without the client's indices.
 func parameter(path string) (name string, known bool) {
 	if path == "" || len(path) > maxErrorParam {
 		return "", false

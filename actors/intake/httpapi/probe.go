@@ -27,8 +27,7 @@ const (
 	lanePause = 8 * time.Millisecond
 )
 
-// release lets all go on. Only those that wait take a value of the channel, so
-// waiters that leave cost nothing.
+// release lets all go on. Only those that still wait take a value: others cost nothing.
 func (r *round) release() {
 	defer close(r.turns)
 	for n := 1; ; n++ {

@@ -34,8 +34,7 @@ type nativeSampling struct {
 	MaxNewTokens *int   `json:"max_new_tokens"` // 0 computes the prompt alone
 	MinNewTokens *int   `json:"min_new_tokens"`
 	SamplingSeed *int64 `json:"sampling_seed"`
-	// Spaces has an effect only with Hugging Face's slow tokenizers; true is their
-	// default.
+	// Spaces matters only to Hugging Face's slow tokenizers; true is their default.
 	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 

@@ -38,8 +38,7 @@ func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count 
 	return ids, count, nil
 }
 
-// leadingID reads the integer of 32 bits that text begins with; size is 0 if it
-// begins with something else.
+// leadingID reads the integer of 32 bits that text begins with; size is 0 if it has none.
 func leadingID(text []byte) (id int64, size int) {
 	negative := text[0] == '-'
 	if negative {

@@ -189,8 +189,7 @@ func skipSpace(text []byte) []byte {
 // isNull reports whether a value is absent or JSON's null.
 func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// eachOf calls visit for the entries of a list, at most most, until its first error.
-// It reports whether raw is an array.
+// eachOf calls visit for at most most entries of a list, and reports whether raw is one.
 func eachOf(raw []byte, name string, most int, visit func(i int, one []byte) *apiError) (isArray bool, err *apiError) {
 	isArray, failed := jsonread.Elements(raw, func(i int, one []byte) error {
 		if i == most {
