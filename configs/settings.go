@@ -154,7 +154,7 @@ func (c *Config) settings() []setting {
 			usage: "share of the available memory for weights, workspace and KV pool, above 0 and up to 1; 0: the device's default (CPU: 0.5)"},
 		{key: "max-total-tokens", to: &c.Pool.MaxTotalTokens, check: within(0, 1<<40),
 			usage: "upper limit on the tokens of the KV pool; 0: what memory allows. Example: 65536"},
-		{key: "page-size", to: &c.PageSize, check: pageSize, usage: "tokens per page of the KV pool; a power of two, 1 included"},
+		{key: "page-size", to: &c.PageSize, check: pageSize, usage: "tokens per page of the KV pool: a power of two from 1 to 4096"},
 		{key: "kv-cache-dtype", to: &c.KVCacheDType, check: oneOf("auto", "f32", "bf16", "f16", "int8"),
 			usage: "type of K and V in the cache: auto (f32 for f32 weights, else bf16), f32, bf16, f16, or int8 with a scale per token and head (about half the memory of bf16, less exact)"},
 		{key: "kv-layout", to: &c.KVLayout, check: oneOf("contiguous", "paged"),

@@ -7,13 +7,13 @@
 // Messages are sent by pointer and do not change after that. A slice in a message is
 // either moved (from then on the receiver owns it) or frozen (never changed, so it can
 // be shared); the comment of the field says which. Messages name roles, never
-// processes: the wiring maps roles to processes.
+// addresses: the wiring maps roles to actors.
 //
 // The messages of every step are pooled. Their memory, with all slices that were moved
 // in them, returns to the sender at a fixed point, after which the receiver must not
 // use it: a RunBatch with the step's BatchDone, a CommitPlan and its ReservePages with
 // PagesReserved, a PagesReserved with the next CommitPlan, a StepResults when intake
-// sends it back, a BatchDone when the step after the next is launched.
+// sends it back (never, if the queue reads it as well), a BatchDone when the step after the next is launched.
 //
 // Names: a command is a verb with its object, an event is a past participle, a
 // reply is the command's object with the outcome, and a timer ends in Due.
@@ -31,8 +31,8 @@
 //
 // All messages with their senders and receivers. Tests compare the table with the code, and
 // with the lists in the packages of the actors. The owner is the process that started the
-// engine (Drain and Configure of package engine). Any are the actors of an epoch, intake and
-// dispatch.
+// engine (Drain and Configure of package engine). "any" stands for
+// the actors of an epoch, intake and dispatch.
 //
 //	| message           | from → to               | reply                           | late or refused                                    |
 //	|-------------------|-------------------------|---------------------------------|----------------------------------------------------|

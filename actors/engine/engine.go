@@ -11,7 +11,7 @@
 //	    ├── allocator-N │
 //	    └── runner-N    ┘
 //
-// When any of them panics, a device step fails or an invariant breaks, the
+// When an actor of the epoch panics, a device step fails or an invariant breaks, the
 // supervisor stops the epoch's actors, waits for the device to become quiet and
 // starts the next epoch; intake then submits every unfinished request again.
 //
@@ -24,7 +24,7 @@
 //	State:    number and phase of the epoch, failures in a row; kept outside the actor
 //	On failure: restarted on its state; it ends the running epoch and starts the next one
 //
-// An actor is a core in the shell of package shell:
+// Every actor but the root and the supervisor is a core in the shell of package shell:
 //
 //	role        core                      actor made by
 //	intake      request.Core              intake.Props, called by the root (root.go)

@@ -1,7 +1,7 @@
 // Package former is the core of the batch former, which other engines call the
 // scheduler: it decides which requests run, what each step computes, and which
-// requests are retracted when memory runs out. Only the batch former changes the
-// cache and the allocator, by messages, and only it holds leases.
+// requests are retracted when memory runs out. Cache and allocator
+// change only by plans of the batch former, and only it holds leases.
 //
 // # One step
 //

@@ -9,7 +9,7 @@
 //
 //	server, listen, options, configure        the adapter; its listener; settings; those that change while it runs
 //	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
-//	apikeys, hosts, origins                   who may call: keys, names of the server, pages of other origins
+//	apikeys, hosts, origins                   who may call: keys, names of the server, web pages of other origins
 //	body, budget                              receiving a body, its time and memory; places to parse
 //	unmarshal, parameters, unsupported        JSON into structs; names of parameters; those that have no effect
 //	chat, chat_messages, chat_template        /v1/chat/completions; its messages; the prompt made from them
