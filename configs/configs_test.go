@@ -120,6 +120,8 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"unknown key":      {yaml: "page_size: 4", want: []string{"page_size", "did you mean page-size?", "troupe.yaml"}},
 		"nested key":       {yaml: "server:\n  port: 4", want: []string{"unknown setting server.port"}},
 		"unknown variable": {env: []string{"TROUPE_PROT=1"}, want: []string{"TROUPE_PROT", "did you mean TROUPE_PORT?"}},
+		"variable's case":  {env: []string{"TROUPE_port=1"}, want: []string{"TROUPE_port", "did you mean TROUPE_PORT?"}},
+		"far-off variable": {env: []string{"TROUPE_FOO=1"}, want: []string{"TROUPE_FOO in the environment; `troupe inspect config` lists all settings"}},
 		"wrong duration":   {yaml: "queue-timeout: 60", want: []string{"queue-timeout (file", `is "60"; it must be a duration, for example 30s`}},
 		"wrong type":       {yaml: "port: many", want: []string{"port (file", `is "many"; it must be a whole number`}},
 		"a map":            {yaml: "port: {a: 1}", want: []string{"port"}},

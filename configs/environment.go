@@ -18,7 +18,8 @@ func unknownVariables(env []string, list []setting) (errs []error) {
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(name, envPrefix) && !notSettings[name] && !slices.Contains(names, name) {
-			errs = append(errs, fmt.Errorf("unknown setting %s in the environment%s", name, nearest(name, names)))
+			near := nearest(strings.ToUpper(name), names, (len(name)-len(envPrefix))/2)
+			errs = append(errs, fmt.Errorf("unknown setting %s in the environment%s", name, near))
 		}
 	}
 	return errs

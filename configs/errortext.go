@@ -22,9 +22,9 @@ func Wanted(flagType string) string {
 	return cmp.Or(nouns[flagType], "a "+flagType)
 }
 
-// nearest is the end of an error about an unknown name.
-func nearest(name string, known []string) string {
-	if at := Nearest(name, known); at != "" {
+// nearest is the end of an error about an unknown name; limit is that of suggest.Nearest.
+func nearest(name string, known []string, limit int) string {
+	if at := suggest.Nearest(name, known, limit); at != "" {
 		return fmt.Sprintf("; did you mean %s?", at)
 	}
 	return "; `troupe inspect config` lists all settings"

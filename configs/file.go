@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 )
 
 // file is a config file, for checks that viper does not make: it ignores unknown keys
@@ -40,8 +41,8 @@ func readFile(name string) (*file, error) {
 	if f.text, err = os.ReadFile(name); err != nil {
 		return nil, fmt.Errorf("config file: %w", err)
 	}
-	if f.format == "json" { // its decoder accepts duplicate keys
-		if err := jsonOnce(f.text); err != nil {
+	if once := map[string]func([]byte) error{"json": jsonOnce, "yaml": yamlOnce}[f.format]; once != nil {
+		if err := once(f.text); err != nil {
 			return nil, f.unreadable(err)
 		}
 	}
@@ -64,16 +65,45 @@ func readFile(name string) (*file, error) {
 	return f, nil
 }
 
-// jsonOnce checks that a text is one JSON value without duplicate keys.
+var errNoKeys = errors.New("the file does not consist of keys and values")
+
+// jsonOnce checks that a text is one JSON object without duplicate keys, which viper's
+// decoder accepts.
 func jsonOnce(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
-	if _, err := d.ReadValue(); err != nil {
+	value, err := d.ReadValue()
+	switch {
+	case err != nil:
 		return err
+	case value.Kind() != '{':
+		return errNoKeys
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("text after the end of the JSON object")
 	}
 	return nil
+}
+
+// yamlOnce checks that a text is at most one YAML mapping: viper's decoder ignores further
+// documents, and its error for a list or a text is in Go's terms and quotes the file.
+func yamlOnce(text []byte) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	switch err := d.Decode(&first); {
+	case errors.Is(err, io.EOF): // only comments
+		return nil
+	case err != nil:
+		return err
+	case first.Content[0].Kind != yaml.MappingNode && first.Content[0].Tag != "!!null":
+		return errNoKeys
+	}
+	switch err := d.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("line %d: a second YAML document begins; put all settings into one", second.Line)
 }
 
 // formats has for each format of config files how to write it.
@@ -83,25 +113,47 @@ var formats = map[string]string{
 	"json": "write one JSON object, for example `{\"port\": 30000}`",
 }
 
-// unreadable adds to an error how to write the file.
+// tomlError is implemented by go-toml's DecodeError.
+type tomlError interface {
+	error
+	Position() (line, column int)
+}
+
+// unreadable adds to an error how to write the file, and the line if the parser knows it.
+// YAML's errors have it in their texts.
 func (f *file) unreadable(err error) error {
+	line := 0
+	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		line = 1 + bytes.Count(f.text[:at.ByteOffset], []byte("\n"))
+	} else if at, ok := errors.AsType[tomlError](err); ok {
+		line, _ = at.Position()
+	}
+	switch text := err.Error(); { // these quote the value, which may be an API key
+	case strings.Contains(text, "value out of range"), strings.Contains(text, "cannot unmarshal number"):
+		err = errors.New("a number is too large; if it is a text, put it in quotes")
+	case strings.Contains(text, "unknown anchor"):
+		err = errors.New("a value that begins with * must be in quotes")
+	}
+	if line > 0 {
+		err = fmt.Errorf("line %d: %w", line, err)
+	}
 	return fmt.Errorf("config file %s: %w; %s", f.name, err, formats[f.format])
 }
 
 // check reports unknown keys, keys without a value and duplicate keys.
 func (f *file) check(list []setting) (errs []error) {
 	names := known(list, func(name string) string { return name })
-	unknown := func(key string) {
-		errs = append(errs, fmt.Errorf("unknown setting %s in config file %s%s", key, f.name, nearest(key, names)))
+	unknown := func(key, top string) {
+		errs = append(errs, fmt.Errorf("unknown setting %s in config %s%s", key, f.place(top), nearest(key, names, len(key)/2)))
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
 		value := f.keys[key]
 		group, isGroup := value.(map[string]any)
 		switch {
 		case isGroup && len(group) > 0:
-			unknown(key + "." + slices.Sorted(maps.Keys(group))[0])
+			unknown(key+"."+slices.Sorted(maps.Keys(group))[0], key)
 		case !slices.Contains(names, key):
-			unknown(key)
+			unknown(key, key)
 		case value == nil:
 			errs = append(errs, fmt.Errorf("config file %s has %s without a value; remove the line, or give a value", f.name, key))
 		}

@@ -1,6 +1,9 @@
 package configs
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +46,6 @@ func TestKeysThatAreGivenAndEmptyEndTheStart(t *testing.T) {
 		"overridden by a key":        {yaml: `api-key: ""`, env: []string{"TROUPE_API_KEY=hidden"}},
 		"none":                       {},
 		"an admin key with commas":   {yaml: `admin-api-key: "hidden,,x"`},
-		"a number":                   {yaml: `api-key: [17, 4]`},
 		"two flags":                  {args: []string{"--api-key", "hidden", "--api-key", "x,y"}},
 		"another list may be empty":  {args: []string{"--cors-origins", ""}},
 		"another variable may be so": {env: []string{"TROUPE_CORS_ORIGINS="}},
@@ -62,6 +64,48 @@ func TestKeysThatAreGivenAndEmptyEndTheStart(t *testing.T) {
 				t.Errorf("the error shows a key: %v", err)
 			}
 		})
+	}
+}
+
+// Formats convert what is not in quotes: 0123 to 83, 1.10 to 1.1. A text would change
+// silently, so it is refused, without the value.
+func TestTextsWithoutQuotesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ format, text, want string }{
+		{"yaml", "api-key: 0123", "api-key (file FILE, line 1) is a number; put it in quotes"},
+		{"yaml", "port: 1\napi-key: 1e5", "api-key (file FILE, line 2) is a number; put it in quotes"},
+		{"yaml", "admin-api-key: 1.10", "admin-api-key (file FILE, line 1) is a number"},
+		{"yaml", "api-key: 12345678901234567890123", "api-key (file FILE, line 1) is a number"},
+		{"yaml", "api-key: [0755, 1_0]", "has a number as entry 1; it must be a string in quotes"},
+		{"yaml", "api-key: [a, 2024-01-01]", "has a date or time as entry 2"},
+		{"yaml", "api-key: [a, [b]]", "has a list as entry 2"},
+		{"yaml", "api-key: true", "is a boolean; put it in quotes"},
+		{"yaml", "served-model-name: 2024-01-01", "served-model-name (file FILE, line 1) is a date or time"},
+		{"yaml", "host: {1: a}", "is a map; it must be a string"},
+		{"yaml", "api-key: *0123", "begins with * must be in quotes"},
+		{"json", `{"admin-api-key": 1.10}`, "is a number; put it in quotes"},
+		{"json", `{"api-key": 12345678901234567890123}`, "is a number; put it in quotes"},
+		{"json", `{"api-key": 1e999}`, "a number is too large; if it is a text, put it in quotes"},
+		{"toml", "api-key = [0o755]", "has a number as entry 1"},
+		{"toml", "served-model-name = 07:32:00", "is a date or time; put it in quotes"},
+		{"toml", "api-key = 12345678901234567890123", "line 1: a number is too large; if it is a text, put it in quotes"},
+		{"yaml", "api-key: ['0123', \"1.10\", !!str 1e5]\nserved-model-name: '2024-01-01'\nport: 0x10\nmem-fraction-static: 5e-1\nkv-events: true\nqueue-timeout: 0", ""},
+	} {
+		file := filepath.Join(dir, "troupe."+c.format)
+		must(t, os.WriteFile(file, []byte(c.text), 0o600))
+		config, err := Load(file, nil)
+		switch want := strings.ReplaceAll(c.want, "FILE", file); {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", c.text, err)
+		case want == "":
+			if !slices.Equal(config.HTTP.APIKeys, []string{"0123", "1.10", "1e5"}) || config.ServedModelName != "2024-01-01" || config.HTTP.Port != 16 || config.Pool.MemFraction != 0.5 {
+				t.Errorf("%q: %+v", c.text, config)
+			}
+		case err == nil || !strings.Contains(err.Error(), want):
+			t.Errorf("%q: %v, want %s", c.text, err, want)
+		case regexp.MustCompile(`0123|1e[59]|1\.1|[47]55|493|83|2024`).MatchString(strings.ReplaceAll(err.Error(), file, "")):
+			t.Errorf("%q: the error shows the value: %v", c.text, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,14 +17,20 @@ import (
 func (s *setting) parse(from any) error {
 	noun := nouns[fmt.Sprintf("%T", s.value())]
 	list, isList := s.to.(*[]string)
-	switch from.(type) {
-	case nil:
+	_, isText := s.to.(*string)
+	switch is := kind(from); {
+	case from == nil:
 		return fmt.Errorf("has no value; give %s", noun)
-	case map[string]any:
-		return fmt.Errorf("is a map; it must be %s", noun)
-	case []any, []string:
-		if !isList {
-			return fmt.Errorf("is a list; it must be %s", noun)
+	case is == aMap, is == aList && !isList:
+		return fmt.Errorf("is %s; it must be %s", is, noun)
+	case is != aList && is != aString && (isList || isText):
+		return fmt.Errorf("is %s; put it in quotes", is)
+	}
+	if entries, ok := from.([]any); ok {
+		for i, entry := range entries {
+			if is := kind(entry); entry != nil && is != aString {
+				return fmt.Errorf("has %s as entry %d; it must be a string in quotes", is, i+1)
+			}
 		}
 	}
 	if isList { // without empty items: an empty variable or flag is an empty list
@@ -54,6 +61,26 @@ func (s *setting) parse(from any) error {
 	return nil
 }
 
+const aMap, aList, aString = "a map", "a list", "a string"
+
+// kind describes the type of a value. Formats read 0123 as 83 and 1.10 as 1.1, so a text
+// without quotes may no longer be what the user wrote.
+func kind(value any) string {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Map:
+		return aMap
+	case reflect.Slice:
+		return aList
+	case reflect.String:
+		return aString
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Struct:
+		return "a date or time"
+	}
+	return "a number"
+}
+
 // items converts a value to a new list. A text is split at commas.
 func items(from any) (list []string) {
 	switch x := from.(type) {
@@ -61,14 +88,12 @@ func items(from any) (list []string) {
 		return slices.Clone(x)
 	case []any: // a file
 		for _, item := range x {
-			if item == nil {
-				item = ""
-			}
-			list = append(list, written(item))
+			text, _ := item.(string) // null is empty
+			list = append(list, text)
 		}
 		return list
 	}
-	for item := range strings.SplitSeq(written(from), ",") {
+	for item := range strings.SplitSeq(fmt.Sprint(from), ",") {
 		list = append(list, strings.TrimSpace(item))
 	}
 	return list
