@@ -173,7 +173,11 @@ func TestGenerationDefaults(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(c.EOS, []int32{5}) || c.Generation != (Generation{}) {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	for _, bad := range []string{`{"temperature":-1}`, `{"top_p":0}`, `{"eos_token_id":1000}`, `{"repetition_penalty":"x"}`, `{`, `[]`} {
+	if _, err := load(t, k, `{"temperature":2,"top_p":1,"top_k":0,"min_p":1,"repetition_penalty":2}`, Options{}); err != nil {
+		t.Errorf("the largest values: %v", err)
+	}
+	for _, bad := range []string{`{"temperature":-1}`, `{"temperature":2.1}`, `{"top_p":0}`, `{"top_p":1.1}`, `{"top_k":-2}`,
+		`{"min_p":-0.1}`, `{"min_p":1.1}`, `{"repetition_penalty":0}`, `{"repetition_penalty":2.1}`, `{"eos_token_id":1000}`, `{"repetition_penalty":"x"}`, `{`, `[]`} {
 		if _, err := load(t, k, bad, Options{}); err == nil || !strings.Contains(err.Error(), GenerationFile) {
 			t.Errorf("%s: %v", bad, err)
 		}

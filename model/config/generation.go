@@ -1,10 +1,11 @@
 package config
 
 // Generation is what generation_config.json recommends for sampling. A nil field is not
-// stated there. All values are in the ranges of sampling parameters.
+// stated there. All values are in the ranges of
+// sampling parameters, or the server would refuse every request that leaves them out.
 type Generation struct {
 	DoSample          *bool
-	Temperature       *float32 // >= 0
+	Temperature       *float32 // [0, 2]
 	TopP              *float32 // (0, 1]
 	TopK              *int32   // 0 keeps every token
 	MinP              *float32 // [0, 1]
@@ -24,7 +25,7 @@ func (c *Config) applyGeneration(f fields) error {
 	if f.has("do_sample") {
 		g.DoSample = new(f.boolean("do_sample"))
 	}
-	g.Temperature = f.optional("temperature", 0, 1e4)
+	g.Temperature = f.optional("temperature", 0, 2)
 	g.TopP = f.optional("top_p", 1e-9, 1)
 	g.MinP = f.optional("min_p", 0, 1)
 	g.RepetitionPenalty = f.optional("repetition_penalty", 1e-9, 2)
