@@ -89,6 +89,7 @@ func TestBrokenTexts(t *testing.T) {
 // Each limit, at it and one beyond.
 func TestLimits(t *testing.T) {
 	limits := Limits{Values: 5, Depth: 3, Digits: 4}
+	deep := `{"skimmed":` + strings.Repeat("[", 100_000)
 	for text, want := range map[string]Kind{
 		`{"a":1,"b":2}`:             0, // two keys, two values
 		`{"a":[1,2,3]}`:             0,
@@ -105,6 +106,7 @@ func TestLimits(t *testing.T) {
 		`{"a":"123456"}`:            0,
 		`{"skimmed":[1,2,3,4,5,6]}`: 0,
 		`{"skimmed":123456}`:        0,
+		deep:                        TooDeep,
 		`{"skimmed":[1,,2]}`:        Syntax,
 	} {
 		_, err := read(text, limits, "skimmed")

@@ -124,7 +124,14 @@ func newWalk(ctx context.Context, text []byte, limits Limits, build *Builder) (w
 	return walk{ctx: ctx, text: text, from: decoder(text), build: build, limits: limits, left: limits.Values}, nil
 }
 
-func (w *walk) broken(err error) error { return broken(w.from, w.text, err) }
+func (w *walk) broken(err error) error {
+	err = broken(w.from, w.text, err)
+	// A skimmed value has jsontext's own limit on depth, whose error is not exported.
+	if e, ok := err.(*Error); ok && e.Found == "exceeded max depth" {
+		return w.fault(TooDeep)
+	}
+	return err
+}
 
 // object reads an object. member reads the value after each key.
 func (w *walk) object(seen *keySet, member func(key string) error) error {
