@@ -115,6 +115,10 @@ func TestFullQueueRefuses(t *testing.T) {
 	opt.MaxQueuedRequests = 2
 	r := newRigWith(t, opt, letters())
 	r.start()
+	never, _ := r.submit(9, "", submission(), submission(), submission())
+	if got := never.refused; got == nil || got.Kind != messages.RefusedInvalid || got.Param != "n" || !strings.Contains(got.Message, "3 choices (prompts times n), but at most 2 may wait (max-queued-requests); split it") {
+		t.Fatalf("a call that never fits is refused with %+v", got)
+	}
 	r.submit(1, "", submission())
 	r.submit(2, "", submission())
 	c, _ := r.submit(3, "", submission())

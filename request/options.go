@@ -24,7 +24,8 @@ type TableOptions struct {
 	MaxQueuedTokens int
 	// MaxQueuedRequests (max-queued-requests) bounds the requests that wait for
 	// admission; zero means MaxOpenRequests. A call beyond it is refused as busy,
-	// or replaces waiting requests of a lower priority (Displace). Example 256.
+	// or replaces waiting requests of a lower priority (Displace). A call that has
+	// more requests by itself is invalid. Example 256.
 	MaxQueuedRequests int
 	// MaxRunning is how many requests the engine runs at once; zero means 1. No
 	// estimate refuses a call while fewer are open. Example 64.

@@ -23,7 +23,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 			Message: fmt.Sprintf("Duplicate request ID %q: an open request uses it; wait until that request ends, or choose another id", m.UserID)}
 	}
 	if over := len(t.entries) + len(m.Requests) - t.opt.MaxOpenRequests; over > 0 {
-		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and %d more were sent, but at most %d may be open (max-open-requests)",
+		return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are open and this call has %d more, but at most %d may be open (max-open-requests)",
 			len(t.entries), len(m.Requests), t.opt.MaxOpenRequests))
 	}
 	if t.opt.MaxQueuedTokens > 0 && t.queuedTokens > 0 {
@@ -32,7 +32,7 @@ func (t *Table) refusal(m *messages.SubmitRequests) (displaced []*entry, refused
 			tokens += len(m.Requests[i].Prompt)
 		}
 		if t.queuedTokens+tokens > t.opt.MaxQueuedTokens {
-			return nil, t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and %d more were sent, but at most %d may wait (max-queued-tokens)",
+			return nil, t.busy(&m.Requests[0], len(m.Requests), fmt.Sprintf("%d prompt tokens are waiting and this call has %d more, but at most %d may wait (max-queued-tokens)",
 				t.queuedTokens, tokens, t.opt.MaxQueuedTokens))
 		}
 	}
@@ -53,7 +53,7 @@ func (t *Table) roomInQueue(m *messages.SubmitRequests) (displaced []*entry, ref
 			return lower[:over], nil
 		}
 	}
-	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are waiting and %d more were sent, but at most %d may wait (max-queued-requests)",
+	return nil, t.busy(&m.Requests[0], over, fmt.Sprintf("%d requests are waiting and this call has %d more, but at most %d may wait (max-queued-requests)",
 		t.backlog.requests, len(m.Requests), t.opt.MaxQueuedRequests))
 }
 

@@ -67,6 +67,7 @@ func TestInvalidCallsAreRefused(t *testing.T) {
 		{"max_tokens is 0", "max_tokens", "", func(s *messages.Submission) { s.Params.MaxTokens = 0 }},
 		{"min_tokens is 21; it must be at most 20", "min_tokens", "", func(s *messages.Submission) { s.Params.MinTokens = 21 }},
 		{"top_logprobs is 6; it must be at most 5", "top_logprobs", "", func(s *messages.Submission) { s.Params.TopLogprobs = 6 }},
+		{"logprob_start_len is 6; it must be at most 5", "logprob_start_len", "", func(s *messages.Submission) { s.Params.PromptLogprobStart = len(s.Prompt) + 1 }},
 		{"stop token 99", "stop_token_ids", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.StopTokenIDs = []int32{99} }},
 		{"logit_bias has token 99", "logit_bias", "token_out_of_vocabulary", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 99}} }},
 		{"logit_bias of token 1 is 101", "logit_bias", "", func(s *messages.Submission) { s.Params.LogitBias = []messages.TokenBias{{Token: 1, Bias: 101}} }},
@@ -169,7 +170,7 @@ func TestBoundOnQueuedTokens(t *testing.T) {
 	s.Prompt = make([]int32, 40)
 	r.submit(1, "", s)
 	c, _ := r.submit(2, "", s)
-	if c.refused == nil || c.refused.Kind != messages.RefusedBusy || !strings.Contains(c.refused.Message, "40 prompt tokens are waiting and 40 more") {
+	if c.refused == nil || c.refused.Kind != messages.RefusedBusy || !strings.Contains(c.refused.Message, "40 prompt tokens are waiting and this call has 40 more") {
 		t.Fatalf("got %+v", c.refused)
 	}
 	r.tokens(1, 0, 1)

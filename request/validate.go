@@ -17,12 +17,15 @@ func (t *Table) validateCall(m *messages.SubmitRequests) *messages.CallRefused {
 		return invalid("n", "", "the request has %d choices (prompts times n), but at most %d may be open (max-open-requests); split it",
 			len(m.Requests), t.opt.MaxOpenRequests)
 	}
+	if most := t.opt.MaxQueuedRequests; most > 0 && len(m.Requests) > most {
+		return invalid("n", "", "the request has %d choices (prompts times n), but at most %d may wait (max-queued-requests); split it", len(m.Requests), most)
+	}
 	for i := range m.Requests {
 		s := &m.Requests[i]
 		if s.After < -1 || s.After >= i {
 			return invalid("", "", "request %d depends on request %d, which does not come before it", i, s.After)
 		}
-		if bad := cmp.Or(t.validatePrompt(s), t.validateParams(s.Params), t.validatePriority(s), t.validateStops(s.Stop)); bad != nil {
+		if bad := cmp.Or(t.validatePrompt(s), t.validateParams(s), t.validatePriority(s), t.validateStops(s.Stop)); bad != nil {
 			if len(m.Requests) > 1 {
 				bad.Message = fmt.Sprintf("request %d of %d: %s", i+1, len(m.Requests), bad.Message)
 			}
@@ -75,7 +78,8 @@ func (t *Table) validateStops(stops []string) *messages.CallRefused {
 }
 
 // validateParams checks the ranges that SamplingParams documents.
-func (t *Table) validateParams(p *messages.SamplingParams) *messages.CallRefused {
+func (t *Table) validateParams(s *messages.Submission) *messages.CallRefused {
+	p := s.Params
 	if p == nil {
 		return invalid("", "", "the request has no sampling parameters")
 	}
@@ -113,6 +117,9 @@ func (t *Table) validateParams(p *messages.SamplingParams) *messages.CallRefused
 		case f.value > f.high:
 			return invalid(f.param, "", "%s is %d; it must be at most %d", f.param, f.value, f.high)
 		}
+	}
+	if p.PromptLogprobStart > len(s.Prompt) {
+		return invalid("logprob_start_len", "", "logprob_start_len is %d; it must be at most %d, the number of tokens of the prompt", p.PromptLogprobStart, len(s.Prompt))
 	}
 	return t.validateTokens(p)
 }
