@@ -11,15 +11,25 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 )
 
 // errorLog receives net/http's lines about broken connections and handshakes. They may
 // quote what a client sent, so only known parts of them are logged.
-type errorLog struct{ log zerolog.Logger }
+type errorLog struct{ log, accepting zerolog.Logger }
+
+func newErrorLog(log zerolog.Logger) errorLog {
+	return errorLog{log, log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Second})}
+}
 
 func (l errorLog) Write(p []byte) (int, error) {
+	if why, ok := strings.CutPrefix(string(p), "http: Accept error: "); ok { // has the server's address only
+		l.accepting.Warn().Str("cause", strings.TrimSpace(why)).
+			Msg("new connections wait, because the server cannot accept them; if too many files are open, raise the limit (ulimit -n)")
+		return len(p), nil
+	}
 	cause := "unknown error; its text is left out, because it may contain data of a client"
 	if i := slices.IndexFunc(connectionFaults, func(known string) bool { return strings.Contains(string(p), known) }); i >= 0 {
 		cause = connectionFaults[i]

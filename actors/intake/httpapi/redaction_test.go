@@ -139,3 +139,38 @@ func TestFormatsAreConstant(t *testing.T) {
 		t.Errorf("only %d calls were found", calls)
 	}
 }
+
+// fullListener is a listener of a process without free file descriptors.
+type fullListener struct {
+	net.Listener
+	fails int
+}
+
+func (l *fullListener) Accept() (net.Conn, error) {
+	if l.fails--; l.fails < 0 {
+		return nil, net.ErrClosed
+	}
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: l.Addr(), Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+}
+
+// The log warns when connections cannot be accepted, but not each time.
+func TestFailedAcceptsAreLogged(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var log bytes.Buffer
+	s := New(Deps{Log: zerolog.New(&log).Level(zerolog.WarnLevel)})
+	defer s.Drain()
+	const fails = 4
+	if err := s.Serve(&fullListener{l, fails}); !errors.Is(err, net.ErrClosed) {
+		t.Fatal(err)
+	}
+	lines := strings.Count(log.String(), "\n")
+	for _, want := range []string{`"level":"warn"`, "too many open files", "(ulimit -n)"} {
+		if lines == 0 || lines == fails || !strings.Contains(log.String(), want) {
+			t.Fatalf("%d lines for %d errors, want %s and fewer lines:\n%s", lines, fails, want, log.String())
+		}
+	}
+}

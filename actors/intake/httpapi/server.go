@@ -41,7 +41,7 @@ func New(deps Deps) *Server {
 		ReadHeaderTimeout: opt.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10, // request line and headers
-		ErrorLog:          log.New(errorLog{s.Log}, "", 0),
+		ErrorLog:          log.New(newErrorLog(s.Log), "", 0),
 	}
 	return s
 }
