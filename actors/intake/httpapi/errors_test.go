@@ -182,6 +182,10 @@ func TestBadGenerates(t *testing.T) {
 		"empty ids":    {object{"input_ids": list{}}, 400, "input_ids", nil, "empty"},
 		"bad id":       {object{"input_ids": list{-4}}, 400, "input_ids", nil, "index 0"},
 		"too long":     {object{"text": strings.Repeat("word ", 100)}, 400, "text", "context_length_exceeded", "context is 64"},
+		"far too long": {object{"text": strings.Repeat("w", 1<<20)}, 400, "text", "context_length_exceeded", "at least 1048576 bytes"},
+		"escapes":      {object{"text": strings.Repeat("\n", 1<<20)}, 400, "text", "context_length_exceeded", "at least 349525 bytes"},
+		"nested":       {`{"text": ` + strings.Repeat("[", 100_000), 400, "text", nil, "text is nested more than 500 levels deep; flatten it"},
+		"user":         {object{"text": "a", "user": strings.Repeat("u", 1<<20)}, 400, "user", nil, "user has 1048578 bytes of JSON; at most 1048576"},
 		"ids too long": {object{"input_ids": make([]int, 100)}, 400, "input_ids", "context_length_exceeded", "context is 64"},
 		"params":       {object{"text": "a", "sampling_params": list{}}, 400, "sampling_params", nil, "an object"},
 		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "between 0 and 2"},
@@ -203,6 +207,7 @@ func TestBadGenerates(t *testing.T) {
 		"top":          {object{"text": "a", "return_logprob": true, "top_logprobs_num": 21}, 400, "top_logprobs_num", nil, "between 0 and 20"},
 		"top alone":    {object{"text": "a", "top_logprobs_num": 2}, 400, "top_logprobs_num", nil, "return_logprob"},
 		"start":        {object{"text": "a", "return_logprob": true, "logprob_start_len": -2}, 400, "logprob_start_len", nil, "position"},
+		"start beyond": {object{"text": []string{onceUpon, "a"}, "return_logprob": true, "logprob_start_len": 5}, 400, "logprob_start_len", nil, "request 2 of 2: logprob_start_len is 5; it must be at most 2, the number of tokens of the prompt"},
 		"start alone":  {object{"text": "a", "logprob_start_len": 0}, 400, "logprob_start_len", nil, "return_logprob"},
 	})
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -83,7 +84,11 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	default:
 		return prompt{}, invalid(name, "%s is neither a string nor an array of token ids; send only strings or only arrays of token ids", name)
 	}
-	if err := r.model.fits(len(raw)/maxEscape, name); err != nil { // without reading it
+	least := len(raw) - 2 // without reading it
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		least = len(raw) / maxEscape
+	}
+	if err := r.model.fits(least, name); err != nil {
 		return prompt{}, err
 	}
 	text, _ := jsonread.Text(raw)

@@ -84,7 +84,7 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 		into.Set(reflect.ValueOf(templateValue{m.Built}))
 		return nil
 	case len(m.Value) > maxFieldBytes:
-		return invalid(name, "%s has %d bytes; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
+		return invalid(name, "%s has %d bytes of JSON; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && m.Value[0] == '{':
 		into.Set(reflect.New(t.Elem()))
 		return unmarshalFields(ctx, m.Value, into.Elem(), name+".")
