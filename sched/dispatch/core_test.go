@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -245,6 +246,35 @@ func TestQuestions(t *testing.T) {
 	s.step(&messages.CacheFlushed{Header: header(0, 1), Ticket: 7, Pages: 3})
 	if m := only[*messages.CacheFlushed](t, s.step(&messages.CacheFlushed{Header: header(2, 1), Ticket: 7, Pages: 4}), messages.Intake); m.Pages != 7 {
 		t.Errorf("a flush brings %+v", m)
+	}
+}
+
+type drawing string
+
+func (d drawing) Text(bool) string { return string(d) }
+
+// The trees are in the order of the engines' numbers, in whatever order they answer.
+func TestTreesOfSeveralEngines(t *testing.T) {
+	s := newScene(t, 3)
+	describe := func(ticket messages.Ticket, answers ...int) string {
+		t.Helper()
+		sends := s.step(&messages.DescribeCache{Header: s.own, Ticket: ticket})
+		for _, i := range answers {
+			sends = s.step(&messages.CacheDescribed{Header: header(i, 1), Ticket: ticket, View: drawing(fmt.Sprint("tree ", i))})
+		}
+		text, err := json.Marshal(only[*messages.CacheDescribed](t, sends, messages.Intake).View)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got, want := describe(1), `{"engines":[]}`; got != want {
+		t.Errorf("without an engine: %s, want %s", got, want)
+	}
+	s.up(0, 1)
+	s.up(2, 1)
+	if got, want := describe(2, 2, 0), `{"engines":[{"engine":0,"cache":"tree 0"},{"engine":2,"cache":"tree 2"}]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -51,10 +51,7 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Ou
 	case *messages.SlotsAudited:
 		c.answered(m.Header, m.Ticket, func(q *question) { addAudit(q.sum.(*messages.SlotsAudited), m) }, out)
 	case *messages.CacheDescribed:
-		c.answered(m.Header, m.Ticket, func(q *question) {
-			views := q.sum.(*messages.CacheDescribed).View.(*Views)
-			views.Engines = append(views.Engines, EngineView{m.Engine, m.View})
-		}, out)
+		c.answered(m.Header, m.Ticket, func(q *question) { q.sum.(*messages.CacheDescribed).View.(*Views).add(m) }, out)
 	default:
 		invariants.Fail("dispatch got a %T", msg)
 	}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Views are the trees of several engines' caches. It marshals to JSON.
+// Views are the trees of the engines that are up, by number. It marshals to JSON.
 type Views struct {
 	Engines []EngineView `json:"engines"`
 }
@@ -17,6 +18,11 @@ type Views struct {
 type EngineView struct {
 	Engine messages.EngineID  `json:"engine"`
 	View   messages.CacheView `json:"cache"`
+}
+
+func (v *Views) add(m *messages.CacheDescribed) {
+	v.Engines = append(v.Engines, EngineView{m.Engine, m.View})
+	slices.SortFunc(v.Engines, func(a, b EngineView) int { return cmp.Compare(a.Engine, b.Engine) })
 }
 
 func (v *Views) Text(ages bool) string {
@@ -85,7 +91,7 @@ func (c *Core) audit(m *messages.AuditSlots, out *messages.Outbox) {
 }
 
 func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
-	sum := &messages.CacheDescribed{Header: c.own, Ticket: m.Ticket, View: &Views{}}
+	sum := &messages.CacheDescribed{Header: c.own, Ticket: m.Ticket, View: &Views{Engines: []EngineView{}}}
 	c.ask(m.Ticket, sum, func(h messages.Header) {
 		out.ToCache(&messages.DescribeCache{Header: h, Ticket: m.Ticket, Limits: m.Limits})
 	}, out)
