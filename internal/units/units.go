@@ -48,6 +48,14 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
+// Count writes a number of things, whose name takes an s in the plural.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Grouped writes a count with spaces between thousands.
 func Grouped[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)

@@ -3,11 +3,14 @@ package inspect
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/remote"
+	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
@@ -37,11 +40,11 @@ func newCache() *cobra.Command {
 				_, err = c.OutOrStdout().Write(body)
 				return err
 			}
-			var v radix.View
-			if err := json.Unmarshal(body, &v); err != nil {
+			text, err := cacheText(body)
+			if err != nil {
 				return fmt.Errorf("%s is not a Troupe server of this version: its /debug/cache cannot be read: %w", server.URL, err)
 			}
-			_, err = fmt.Fprintf(logtext.NewTerminal(c.OutOrStdout()), "%d nodes, %d pages of %d tokens evictable, %d protected\n%s", v.Nodes, v.Evictable, v.PageSize, v.Protected, v.Text(true))
+			_, err = io.WriteString(logtext.NewTerminal(c.OutOrStdout()), text)
 			return err
 		},
 	}
@@ -51,4 +54,36 @@ func newCache() *cobra.Command {
 	c.Flags().Int("tokens", 8, "tokens and slots to show per node, at most 256")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// cacheText draws the tree of one engine, or those of several.
+func cacheText(body []byte) (string, error) {
+	type tree struct {
+		Engine int
+		Cache  radix.View
+	}
+	var v struct {
+		radix.View
+		Engines []tree // nil if the server has one engine
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	draw := func(v radix.View) {
+		fmt.Fprintf(&b, "%s, %s of %s evictable, %d protected\n%s",
+			units.Count(v.Nodes, "node"), units.Count(v.Evictable, "page"), units.Count(v.PageSize, "token"), v.Protected, v.Text(true))
+	}
+	if v.Engines == nil {
+		draw(v.View)
+		return b.String(), nil
+	}
+	if len(v.Engines) == 0 {
+		return "all engines are restarting; try again\n", nil
+	}
+	for _, e := range v.Engines {
+		fmt.Fprintf(&b, "engine %d: ", e.Engine)
+		draw(e.Cache)
+	}
+	return b.String(), nil
 }

@@ -31,7 +31,7 @@ func TestInspectCacheDrawsTheTree(t *testing.T) {
 	s.Idle(t)
 	for _, args := range [][]string{{"--depth", "2", "--tokens", "3"}, {"--json"}} {
 		text := mustRun(t, "", append([]string{"inspect", "cache", "--url", s.URL}, args...)...)
-		want := []string{"1 nodes", "Root Node:", "[R]", "[L]", "ref=0", "slots=["}
+		want := []string{"1 node, ", "Root Node:", "[R]", "[L]", "ref=0", "slots=["}
 		if args[0] == "--json" {
 			want = []string{`"namespaces"`, `"locks"`}
 		}
@@ -43,6 +43,26 @@ func TestInspectCacheDrawsTheTree(t *testing.T) {
 	}
 	if _, err := run(t, "", "inspect", "cache", "--url", s.URL, "--nodes", "99999"); err == nil || !strings.Contains(err.Error(), "10000") {
 		t.Errorf("too many nodes: %v", err)
+	}
+}
+
+// Of several engines, every tree is drawn, in the order of their numbers.
+func TestInspectCacheDrawsEveryEngine(t *testing.T) {
+	s := commandline.Serve(t, "--data-parallel-size", "2", "--load-balance-method", "round-robin")
+	for range 2 {
+		s.Complete(t, "", commandline.Story)
+	}
+	s.Idle(t)
+	text := mustRun(t, "", "inspect", "cache", "--url", s.URL)
+	first, second, several := strings.Cut(text, "engine 1: 1 node, ")
+	if !several || !strings.HasPrefix(first, "engine 0: 1 node, ") || !strings.Contains(first, "[L]") || !strings.Contains(second, "[L]") {
+		t.Errorf("the trees are\n%s", text)
+	}
+}
+
+func TestInspectCacheWhileNoEngineIsUp(t *testing.T) {
+	if text, err := cacheText([]byte(`{"engines":[]}`)); err != nil || !strings.Contains(text, "restarting") {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 
