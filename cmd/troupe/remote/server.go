@@ -81,7 +81,8 @@ type Status struct {
 		Stats     *telemetry.MemoryStats
 	}
 	Scheduler struct {
-		MaxRunning int `json:"max_running_requests"`
+		MaxRunning   int `json:"max_running_requests"` // of each engine
+		DataParallel int `json:"data_parallel_size"`   // engines
 	}
 	Metrics    map[string]float64
 	Histograms map[string]telemetry.Histogram

@@ -30,8 +30,8 @@ type RequestCounts struct {
 	Open       int `json:"open"` // in intake's table
 	Waiting    int `json:"waiting"`
 	Running    int `json:"running"`
-	Retracted  int `json:"retracted"` // waiting to run again
-	MaxRunning int `json:"max_running"`
+	Retracted  int `json:"retracted"`   // waiting to run again
+	MaxRunning int `json:"max_running"` // of all engines together
 }
 
 // Rates are per second of the window.
@@ -69,7 +69,7 @@ func NewView(url string, before, now *Status) *View {
 	}
 	count := func(m messages.Metric) int { return int(now.Metrics[string(m)]) }
 	v.Requests = RequestCounts{count(messages.RequestsOpen), count(messages.RequestsWaiting), count(messages.RequestsRunning),
-		count(messages.RequestsRetracted), now.Scheduler.MaxRunning}
+		count(messages.RequestsRetracted), now.Scheduler.MaxRunning * max(1, now.Scheduler.DataParallel)}
 	delta := func(m messages.Metric) float64 { return now.Metrics[string(m)] - before.Metrics[string(m)] }
 	rate := func(m messages.Metric) float64 {
 		if v.Window <= 0 {

@@ -87,6 +87,18 @@ func TestRatesCoverTheWindow(t *testing.T) {
 	}
 }
 
+// The limit on running requests holds for each engine, the count is of all of them.
+func TestTheLimitIsOfAllEngines(t *testing.T) {
+	now := reading(1, 0, 0, 0)
+	now.Scheduler.MaxRunning = 4
+	for engines, want := range map[int]int{0: 4, 1: 4, 2: 8} { // 0: not reported
+		now.Scheduler.DataParallel = engines
+		if got := NewView("u", now, now).Requests.MaxRunning; got != want {
+			t.Errorf("%d engines run up to %d requests, want %d", engines, got, want)
+		}
+	}
+}
+
 // Impossible counts do not break the page.
 func TestBarOfImpossibleCounts(t *testing.T) {
 	v := testView()
