@@ -56,6 +56,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
@@ -83,7 +84,8 @@ type member struct {
 	*Engine
 	Member
 	id    messages.EngineID
-	pid   *actor.PID // the supervisor's
+	log   zerolog.Logger // names the engine if there are several
+	pid   *actor.PID     // the supervisor's
 	ready atomic.Bool
 
 	// Used on the supervisor's mailbox only.
@@ -111,8 +113,12 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 		if m.Meter == nil {
 			m.Meter = spec.Meter
 		}
+		log := spec.Log
+		if len(spec.Members) > 1 {
+			log = log.With().Int("engine", i).Logger()
+		}
 		e.members = append(e.members, &member{
-			Engine: e, Member: m, id: messages.EngineID(i), pid: system.NewLocalPID(spec.Name + "/" + supervisorName(i)),
+			Engine: e, Member: m, id: messages.EngineID(i), log: log, pid: system.NewLocalPID(spec.Name + "/" + supervisorName(i)),
 			life: lifecycle{opt: spec.Backoff.withDefaults(), engine: messages.EngineID(i)}, running: map[string]struct{}{},
 		})
 	}

@@ -43,7 +43,7 @@ func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.Pro
 
 func (m *member) shellOptions(role messages.Actor) shell.Options {
 	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
-	opt.Own, opt.Meter = m.life.header(), m.Meter
+	opt.Own, opt.Meter, opt.Log = m.life.header(), m.Meter, m.log
 	return opt
 }
 

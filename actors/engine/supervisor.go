@@ -52,7 +52,7 @@ func (s *supervisor) resume(ctx actor.Context) {
 
 func (s *supervisor) handle(ctx actor.Context, event any) {
 	if fail, ok := event.(*messages.FailEpoch); ok && s.life.phase == running {
-		s.spec.Log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
+		s.log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("restarting the engine; unfinished requests will be resumed. Unless the cause is a timeout or the device, this is a bug in the server: please report it")
 	}
 	do := s.life.step(s.spec.Clock(), event, &s.out)
@@ -115,14 +115,14 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 	for _, role := range epochRoles {
 		pid, err := ctx.SpawnNamed(s.props(role), childName(role, s.life.epoch))
 		if err != nil {
-			s.spec.Log.Error().Err(err).Str("actor", role.String()).Msg("an actor of the engine cannot start")
+			s.log.Error().Err(err).Str("actor", role.String()).Msg("an actor of the engine cannot start")
 			ctx.Send(ctx.Self(), &messages.FailEpoch{Header: s.life.header(), From: role, Cause: err.Error()})
 			continue
 		}
 		ctx.Watch(pid)
 		s.running[pid.Id] = struct{}{}
 	}
-	s.spec.Log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine is ready")
+	s.log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine is ready")
 }
 
 // HandleFailure implements actor.SupervisorStrategy: the actor that failed is stopped and
