@@ -36,6 +36,21 @@ func TestAServerOutlivesSIGHUP(t *testing.T) {
 	}
 }
 
+// With port 0 the log is the only place that names the port of the admin address.
+func TestTheLogNamesTheAdminAddress(t *testing.T) {
+	s := startServer(t, nil, "--admin-address", "127.0.0.1:0")
+	_, rest, _ := strings.Cut(s.logged.String(), `"admin_url":"`)
+	url, _, _ := strings.Cut(rest, `"`)
+	resp, err := http.Get(url + "/debug/pprof/")
+	if err != nil {
+		t.Fatalf("%v; the log:\n%s", err, s.logged)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("%s answers %s", url, resp.Status)
+	}
+}
+
 // A server reloads its config file after a change and at SIGHUP. Flags and the
 // environment still override it, and invalid settings are refused.
 func TestAServerReloadsItsSettings(t *testing.T) {

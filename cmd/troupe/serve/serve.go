@@ -61,7 +61,11 @@ func run(c *cobra.Command) (err error) {
 	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) { return cli.Config(c) }}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
-	log.Info().Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
+	ready := log.Info()
+	if listeners.Admin != nil {
+		ready.Str("admin_url", "http://"+listeners.Admin.Addr().String())
+	}
+	ready.Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
 		Int("context", n.Checkpoint.Program.Context).Int("engines", len(n.Models)).Int("kv_tokens", n.Plan.Tokens*len(n.Models)).Str("kv_dtype", n.KVDType.String()).
 		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
 	if n.TemplateFault != nil {
