@@ -136,7 +136,7 @@ func TestOpenRefusesWhatDoesNotFit(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{file: "m.gguf: has 0 bytes", filepath.Dir(file): "only GGUF files: m.gguf; give the path", file + "x": "give the path"} {
+	for path, want := range map[string]string{file: "model " + file + ": has 0 bytes", filepath.Dir(file): "only GGUF files: m.gguf; give the path", file + "x": "give the path"} {
 		if _, err := openAt(path, model.OpenOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

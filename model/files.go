@@ -151,6 +151,8 @@ func (f Files) locate(err *error) {
 	case *err == nil || f.path == "":
 	case f.gguf == "":
 		*err = fmt.Errorf("model directory %s: %w", f.path, *err)
+	case strings.HasPrefix((*err).Error(), f.gguf+": "): // names the file already
+		*err = fmt.Errorf("model %s%w", strings.TrimSuffix(f.path, f.gguf), *err)
 	default:
 		*err = fmt.Errorf("model %s: %w", f.path, *err)
 	}

@@ -29,13 +29,16 @@ func New(options Options) (gpu.Device, error) {
 // Info implements gpu.Device. Sampling uses math.Exp, whose bits depend on fused
 // multiply-add, so the fingerprint names that. AMX has the same bits as AVX-512.
 func (d *device) Info() gpu.Info {
-	tier := runtime.GOARCH
+	tier, threads := runtime.GOARCH, "threads"
+	if d.options.Threads == 1 {
+		threads = "thread"
+	}
 	if xcpu.X86.HasFMA && xcpu.X86.HasAVX {
 		tier += "+fma"
 	}
 	return gpu.Info{
 		Kind:        "cpu",
-		Name:        fmt.Sprintf("%s on %s, %d threads", d.options.level, runtime.GOARCH, d.options.Threads),
+		Name:        fmt.Sprintf("%s on %s, %d %s", d.options.level, runtime.GOARCH, d.options.Threads, threads),
 		Fingerprint: fmt.Sprintf("cpu/%s-%d/%s/%s", min(d.options.level, simd.AVX512), kernelVersion, tier, d.options.numbers()),
 		Threads:     d.options.Threads,
 		Numerics:    d.options.numerics(),
