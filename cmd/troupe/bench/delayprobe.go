@@ -29,9 +29,10 @@ func probeDelay(system *actor.ActorSystem) func() (stop func() []bench.Delay) {
 		over := make(chan struct{})
 		var done sync.WaitGroup
 		done.Go(func() {
+			due := time.Now().Add(probeEvery) // before the timer starts: no delay is negative
 			timer := time.NewTimer(probeEvery)
 			defer timer.Stop()
-			for due := time.Now().Add(probeEvery); ; {
+			for {
 				select {
 				case <-over:
 					return
