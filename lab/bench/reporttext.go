@@ -24,8 +24,8 @@ func (p *Report) WriteText(w io.Writer) error {
 		random = ", random weights"
 	}
 	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), units.Bytes(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
-	line("measured", "through %s; %d warm-up and %d measured repetitions; seed %d; bandwidth measured by reading %s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
-		p.Setup.Warmup, p.Setup.Repetitions, p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
+	line("measured", "through %s; %d warm-up and %s; seed %d; bandwidth measured by reading %s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
+		p.Setup.Warmup, units.Count(p.Setup.Repetitions, "measured repetition"), p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
 	b.WriteByte('\n')
 	b.WriteString(p.table())
 	b.WriteString(Remarks(p.Interrupted, "tests", p.Notes))

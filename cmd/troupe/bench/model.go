@@ -187,7 +187,9 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 	threads, status := n.Device.Info().Threads, cli.NewStatus()
 	plan := bench.Plan{
 		Tests: tests, Repetitions: b.Repetitions, Warmup: b.Warmup, Threads: threads,
-		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) { status.Show("%d/%d  %s, %d threads", done, all, t, threads) },
+		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) {
+			status.Show("%d/%d  %s, %s", done, all, t, units.Count(threads, "thread"))
+		},
 		Traffic: bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
 	}
 	if b.Through != "step" {

@@ -92,7 +92,7 @@ func TestBenchModelPrintsATable(t *testing.T) {
 	// This note always appears; the one on caches only if the system reports its caches.
 	out := mustRun(t, "", "bench", "model", "--prompt", "20", "--generate", "5", "--repetitions", "1", "--read-bytes", "4MiB", "--max-total-tokens", "1024",
 		"--threads", strconv.Itoa(runtime.NumCPU()+1))
-	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors; 1 warm-up and 1 measured repetitions", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: ", "threads are more than the"} {
+	for _, want := range []string{"machine   ", "model     troupe-little, 1.9 M parameters", "measured  through the engine's actors; 1 warm-up and 1 measured repetition;", "| troupe-little bf16 |", " pp20 ", " tg5 ", "note: ", "threads are more than the"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
