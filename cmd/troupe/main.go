@@ -58,7 +58,7 @@ func versionText() string {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
 				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})

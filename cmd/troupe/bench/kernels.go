@@ -28,7 +28,7 @@ type kernelsCommand struct {
 func newKernels() *cobra.Command {
 	b := &kernelsCommand{}
 	c := &cobra.Command{
-		Use: "kernels", Short: "Measure the kernels of the CPU device", Args: cobra.NoArgs,
+		Use: "kernels", Short: "Measure the kernels of the CPU device", Args: cli.NoArgs,
 		Long: "Runs matrix products, attention and row-wise kernels on one thread, with the sizes of a model of 1.5\n" +
 			"billion parameters. Prints bytes read and operations per second, also as shares of the memory bandwidth\n" +
 			"and of the peak arithmetic rates, which are measured alternately with the kernels. docs/bench.md explains\n" +

@@ -35,7 +35,7 @@ type modelCommand struct {
 func newModel() *cobra.Command {
 	b := &modelCommand{engine: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	c := &cobra.Command{
-		Use: "model", Short: "Measure how fast a model processes prompts and generates tokens", Args: cobra.NoArgs,
+		Use: "model", Short: "Measure how fast a model processes prompts and generates tokens", Args: cli.NoArgs,
 		Long: "Processes random prompts (pp) and generates tokens (tg), like llama-bench. Prints tokens per second, and the\n" +
 			"memory traffic as a share of the bandwidth, which is measured between the tests with the\n" +
 			"same number of threads. Each combination of the lists gives one line. docs/bench.md explains the figures.\n\n" +

@@ -26,8 +26,8 @@ func Root(version string, commands ...*cobra.Command) *cobra.Command {
 			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
 			"  troupe serve --model PATH        serve a Hugging Face model directory or a GGUF file\n" +
 			"  troupe chat                      chat with a model in the terminal",
-		SilenceUsage: true, SilenceErrors: true,
-		Version: version,
+		SilenceUsage: true, SilenceErrors: true, DisableFlagsInUseLine: true,
+		Version: version, Args: knownCommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetVersionTemplate("troupe {{.Version}}\n")
 	root.PersistentFlags().String("config", "", "file with settings: YAML, TOML or JSON (or set TROUPE_CONFIG)")
@@ -38,7 +38,7 @@ func Root(version string, commands ...*cobra.Command) *cobra.Command {
 
 // Group returns a command that has others below it and only prints its help.
 func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: name, Short: short, Args: knownCommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(commands...)
 	return c
 }

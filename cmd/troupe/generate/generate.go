@@ -18,7 +18,7 @@ func New() *cobra.Command {
 	var asJSON bool
 	s := node.Sampling{}
 	c := &cobra.Command{
-		Use: "generate", Short: "Continue one prompt and print the text", Args: cobra.NoArgs,
+		Use: "generate", Short: "Continue one prompt and print the text", Args: cli.NoArgs,
 		Long: "Continue one prompt with the same engine as troupe serve, but without HTTP. Only the\n" +
 			"generated text and a line end go to stdout. An empty prompt starts from the BOS token.",
 		Example: `  troupe generate --prompt "Once upon a time" --max-tokens 100 --temperature 0.8 --seed 7`,

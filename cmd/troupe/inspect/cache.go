@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/cmd/troupe/remote"
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/memory/radix"
@@ -19,7 +20,7 @@ func newCache() *cobra.Command {
 	server := &remote.Server{}
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "cache", Short: "Draw the prefix cache of a running server: tokens, slots, locks, ages", Args: cobra.NoArgs,
+		Use: "cache", Short: "Draw the prefix cache of a running server: tokens, slots, locks, ages", Args: cli.NoArgs,
 		Long: "Draws the radix tree of a running server with one line per node: the first token ids and slots, ref (locks),\n" +
 			"age (insertions and unlocks since the last use) and hits (requests that used it). [R] is a root, [L] a leaf.\n" +
 			"Prefixes are shared only within a namespace (API key, cache_salt, extra_key); each has its own root and is named by\n" +

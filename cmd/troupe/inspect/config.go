@@ -13,7 +13,7 @@ import (
 func newConfig() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "config", Short: "Print every setting, its value and where it came from", Args: cobra.NoArgs,
+		Use: "config", Short: "Print every setting, its value and where it came from", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.Config(c)
 			if err != nil {

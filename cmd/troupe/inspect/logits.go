@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
@@ -11,9 +13,12 @@ import (
 func newLogits() *cobra.Command {
 	var tokens []int32
 	c := &cobra.Command{
-		Use: "logits", Short: "Print the logits after each of the given tokens, with K and V in f32", Args: cobra.NoArgs,
+		Use: "logits", Short: "Print the logits after each of the given tokens, with K and V in f32", Args: cli.NoArgs,
 		Example: "  troupe inspect logits --model PATH --tokens 1,2,3",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if len(tokens) == 0 {
+				return errors.New("--tokens is missing; give token ids, for example --tokens 1,2,3")
+			}
 			_, _, m, device, err := openModel(c)
 			if err != nil {
 				return err
@@ -33,6 +38,5 @@ func newLogits() *cobra.Command {
 	}
 	configs.AddEngineFlags(c.Flags())
 	c.Flags().Int32SliceVar(&tokens, "tokens", nil, "token ids, separated by commas")
-	_ = c.MarkFlagRequired("tokens") // fails for unknown flags only
 	return c
 }

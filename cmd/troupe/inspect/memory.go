@@ -20,7 +20,7 @@ func newMemory() *cobra.Command {
 	var planFlags *pflag.FlagSet
 	live := &liveMemory{}
 	c := &cobra.Command{
-		Use: "memory", Short: "Print the memory plan, or with --url the memory of a running server", Args: cobra.NoArgs,
+		Use: "memory", Short: "Print the memory plan, or with --url the memory of a running server", Args: cli.NoArgs,
 		Long: "Prints how the memory is divided between weights, workspace and KV pool, and which settings decide it.\n" +
 			"Without --memory it plans for this machine, as serve does. With --memory it plans for an accelerator of\n" +
 			"that size, with the defaults for accelerators. With --url it shows a running server, once or over time.",

@@ -18,7 +18,7 @@ import (
 func newTemplate() *cobra.Command {
 	var file, bos, eos, now string
 	c := &cobra.Command{
-		Use: "template", Short: `Apply a chat template: JSONL {"messages",…} on stdin to JSONL {"prompt"} or {"error"}`, Args: cobra.NoArgs,
+		Use: "template", Short: `Apply a chat template: JSONL {"messages",…} on stdin to JSONL {"prompt"} or {"error"}`, Args: cli.NoArgs,
 		Long: "Apply a chat template to conversations. Each line of stdin is an object with messages, tools,\n" +
 			"add_generation_prompt and any further variables; each line of stdout has a prompt or an error.",
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ type command struct {
 func New() *cobra.Command {
 	f := &command{}
 	c := &cobra.Command{
-		Use: "replay", Short: "Replay recorded traffic on simulated engines", Args: cobra.NoArgs,
+		Use: "replay", Short: "Replay recorded traffic on simulated engines", Args: cli.NoArgs,
 		Long: "Replays a trace in virtual time: the engine's real queue, batch former, cache and allocator\n" +
 			"run on the cost model of a GPU. Prompts share prefixes as in the trace; outputs have the lengths\n" +
 			"of the trace. docs/simulator.md explains the results, docs/operations.md the trace formats.\n\n" +
@@ -50,6 +51,9 @@ func New() *cobra.Command {
 			"  troupe replay --trace conversation_trace.jsonl --format mooncake --cache-only --capacity 5859 --compare\n" +
 			"  troupe replay --trace traces.tar.xz --format weka --cache-only --by-conversation",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.trace == "" {
+				return errors.New("--trace is missing; give the file of the trace")
+			}
 			if f.limit < 0 {
 				return fmt.Errorf("--limit is %d; it must be at least 1, or 0 for the whole trace", f.limit)
 			}
@@ -80,6 +84,5 @@ func New() *cobra.Command {
 		". All evict only leaves of the radix tree, except fifo, which without --index tree also evicts inner blocks. belady is the "+
 		"optimal policy, for comparison: it reads the trace twice and keeps 4 bytes per block")
 	f.onlyCache, f.onlyEngine = cli.FlagGroup(c, f.cache.add), cli.FlagGroup(c, f.engine.add)
-	_ = c.MarkFlagRequired("trace") // fails for unknown flags only
 	return c
 }

@@ -74,7 +74,7 @@ func TestReplayRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, `required flag(s) "trace" not set`},
+		{nil, "--trace is missing; give the file of the trace"},
 		{[]string{"--trace", path}, "--format is missing; use one of azure, jsonl, mooncake, weka"},
 		{[]string{"--trace", path, "--format", "mooncak"}, "did you mean mooncake?"},
 		{[]string{"--trace", path, "--format", "parquet"}, `--format: trace format "parquet" is not known; use one of azure,`},

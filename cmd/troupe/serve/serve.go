@@ -20,7 +20,7 @@ import (
 
 func New() *cobra.Command {
 	c := &cobra.Command{
-		Use: "serve", Short: "Serve a model over HTTP", Args: cobra.NoArgs,
+		Use: "serve", Short: "Serve a model over HTTP", Args: cli.NoArgs,
 		Long: "Serve a model over HTTP. On SIGINT or SIGTERM it finishes open requests and exits.\n" +
 			"SIGHUP, or a change of the config file, reloads the settings that can change without a restart.\n" +
 			"Without --model it serves the small embedded model.\n\n" +

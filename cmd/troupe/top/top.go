@@ -20,7 +20,7 @@ import (
 func New() *cobra.Command {
 	t := &top{}
 	c := &cobra.Command{
-		Use: "top", Short: "Watch a running server: KV pool, requests, rates, latencies", Args: cobra.NoArgs,
+		Use: "top", Short: "Watch a running server: KV pool, requests, rates, latencies", Args: cli.NoArgs,
 		Long: "Shows a running server until interrupted. On a terminal it draws a page; elsewhere it writes one line\n" +
 			"per interval. Rates and latencies cover the last interval.",
 		Example: "  troupe top\n  troupe top --url https://llm.example --interval 5s\n  troupe top --once --json",
