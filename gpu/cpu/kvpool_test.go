@@ -8,7 +8,7 @@ import (
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/convert"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
-	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 // The reference and this device must agree on what a pool of int8 holds.
@@ -31,7 +31,7 @@ func TestQuantizeI8IsThatOfTheReference(t *testing.T) {
 				x[r.IntN(n)] = inf - inf
 			}
 			want := make([]int8, n)
-			scale := quant.QuantizeI8(want, x)
+			scale := ref.QuantizeI8(want, x)
 			for _, l := range simd.Levels() {
 				got := make([]int8, n)
 				s := convert.QuantizeI8(l, got, x)

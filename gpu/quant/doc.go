@@ -1,6 +1,5 @@
-// Package quant turns stored elements into float32 and back: GGUF's block
-// types, the plain 16-bit types, and int8 for KV pools. It is the reference for
-// every kernel on quantised data.
+// Package quant turns stored elements into float32 and back: GGUF's block types and
+// the plain 16-bit types. It is the reference for every kernel on quantised data.
 //
 // # Blocks
 //
@@ -24,7 +23,7 @@
 //
 //	quant                       Quantize and Dequantize, by type
 //	blocks32, blocks256, iq4    the types of 32 and of 256 elements a block; those with a table
-//	floats, int8                F32, F16 and BF16; K and V as int8
+//	floats                      F32, F16 and BF16
 //	finite                      weights that are NaN or infinite
 //	random                      random blocks
 //

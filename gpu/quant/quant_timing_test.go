@@ -53,15 +53,6 @@ func BenchmarkQuantize(b *testing.B) {
 			}
 		})
 	}
-	b.Run("int8", func(b *testing.B) {
-		dst := make([]int8, timed)
-		b.SetBytes(4 * timed)
-		for b.Loop() {
-			for i := 0; i < timed; i += 128 {
-				quant.QuantizeI8(dst[i:i+128], src[i:i+128])
-			}
-		}
-	})
 }
 
 // MB/s are of stored bytes.

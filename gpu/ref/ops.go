@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 func (s *step) embed(op gpu.Embed) {
@@ -91,8 +90,8 @@ func round(d gpu.DType, out, x []float32) {
 		}
 	case gpu.I8:
 		codes := make([]int8, len(x))
-		scale := quant.QuantizeI8(codes, x)
-		quant.DequantizeI8(out, codes, scale)
+		scale := QuantizeI8(codes, x)
+		DequantizeI8(out, codes, scale)
 	default:
 		copy(out, x)
 	}

@@ -98,7 +98,7 @@ const leastMagnitude = 1.0 / (1 << 119)
 
 // QuantizeI8 rounds x * (127 / magnitude) to out, to nearest even, where magnitude
 // is the largest of x, and returns the scale magnitude / 127. This is the format of
-// int8 KV pools in gpu/quant, with the same bits at every level. The result is
+// int8 KV pools in gpu/ref, with the same bits at every level. The result is
 // zeros with scale 0 for a magnitude below 2^-119, and with scale NaN for NaN or an
 // infinity. out has the length of x.
 func QuantizeI8(l simd.Level, out []int8, x []float32) (scale float32) {

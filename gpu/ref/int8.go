@@ -1,4 +1,4 @@
-package quant
+package ref
 
 import "math"
 
@@ -25,7 +25,7 @@ func QuantizeI8(dst []int8, src []float32) (scale float32) {
 		if absmax < tiniest {
 			return 0
 		}
-		return nan
+		return float32(math.NaN())
 	}
 	factor := 127 / absmax
 	for i, x := range src {

@@ -1,4 +1,4 @@
-package quant_test
+package ref_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-engine/troupe/gpu/quant"
+	"github.com/troupe-engine/troupe/gpu/ref"
 )
 
 func TestInt8ByHand(t *testing.T) {
@@ -27,7 +27,7 @@ func TestInt8ByHand(t *testing.T) {
 		"nothing":  {nil, nil, 0},
 	} {
 		codes := make([]int8, len(c.in))
-		scale := quant.QuantizeI8(codes, c.in)
+		scale := ref.QuantizeI8(codes, c.in)
 		if scale != c.scale && !(scale != scale && c.scale != c.scale) || !slices.Equal(codes, c.codes) && len(c.codes) > 0 {
 			t.Errorf("%s: %v scaled by %v, want %v by %v", name, codes, scale, c.codes, c.scale)
 		}
@@ -49,8 +49,8 @@ func TestInt8StaysWithinHalfAStep(t *testing.T) {
 			t.Skip("stored as zeros")
 		}
 		codes, y := make([]int8, len(x)), make([]float32, len(x))
-		scale := quant.QuantizeI8(codes, x)
-		quant.DequantizeI8(y, codes, scale)
+		scale := ref.QuantizeI8(codes, x)
+		ref.DequantizeI8(y, codes, scale)
 		for i := range x {
 			if diff := math.Abs(float64(y[i]) - float64(x[i])); diff > float64(absmax)/254*(1+1e-4) {
 				t.Fatalf("%v of at most %v comes back as %v", x[i], absmax, y[i])
