@@ -1,8 +1,8 @@
 // Package rows is the table of rows of a gpu.Model, for devices that build their steps on
 // the host. It applies the deltas of a gpu.StepBatch, refuses deltas that a correct
 // caller never sends, and returns what each row computes: tokens, page table, and
-// everything that sampling depends on. A page table leads from
-// a row's positions to the pages of the device's KV pool.
+// everything that sampling depends on. A page table leads from a row's positions to the
+// pages of the device's KV pool.
 //
 // Everything that a sampled token depends on comes from the row, so a row that
 // was closed and opened again with the same tokens continues with the same bits.

@@ -1,8 +1,8 @@
 package config
 
 // Generation is what generation_config.json recommends for sampling. A nil field is not
-// stated there. All values are in the ranges of
-// sampling parameters, or the server would refuse every request that leaves them out.
+// stated there. All values are in the ranges of sampling parameters, or the server would
+// refuse every request that leaves them out.
 type Generation struct {
 	DoSample          *bool
 	Temperature       *float32 // [0, 2]

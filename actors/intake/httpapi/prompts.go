@@ -84,11 +84,11 @@ func (r *promptReader) one(raw []byte, name string) (prompt, *apiError) {
 	default:
 		return prompt{}, invalid(name, "%s is neither a string nor an array of token ids; send only strings or only arrays of token ids", name)
 	}
-	least := len(raw) - 2 // without reading it
-	if bytes.IndexByte(raw, '\\') >= 0 {
-		least = len(raw) / maxEscape
+	err := r.model.fits(len(raw)-2, name) // without reading it
+	if err != nil && bytes.IndexByte(raw, '\\') >= 0 {
+		err = r.model.fits(len(raw)/maxEscape, name)
 	}
-	if err := r.model.fits(least, name); err != nil {
+	if err != nil {
 		return prompt{}, err
 	}
 	text, _ := jsonread.Text(raw)
