@@ -54,18 +54,25 @@ func (r PageRun) AppendTo(into []Page) []Page {
 	}
 	at := len(into)
 	into = slices.Grow(into, int(r.N))[:at+int(r.N)]
-	out, n, v := into[at:], 0, pair(r.First, r.First+1)
-	for w := v + two; n+runBlock <= len(out); n, v, w = n+runBlock, v+4*four, w+4*four {
+	enumerate(into[at:], r.First)
+	return into
+}
+
+// enumerate writes consecutive pages, the first of which is first. It is apart from
+// AppendTo because the compiler then keeps the words in registers.
+func enumerate(out []Page, first Page) {
+	n, v := 0, pair(first, first+1)
+	for w := v + two; n+runBlock <= len(out); n += runBlock {
 		p := (*[runBlock]Page)(out[n:])
 		setPairs((*[4]Page)(p[0:]), v, w)
 		setPairs((*[4]Page)(p[4:]), v+four, w+four)
 		setPairs((*[4]Page)(p[8:]), v+2*four, w+2*four)
 		setPairs((*[4]Page)(p[12:]), v+3*four, w+3*four)
+		v, w = v+4*four, w+4*four
 	}
 	for ; n < len(out); n++ {
-		out[n] = r.First + Page(n)
+		out[n] = first + Page(n)
 	}
-	return into
 }
 
 // AppendRun appends a run. Where it continues the last one it lengthens that,

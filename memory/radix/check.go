@@ -43,6 +43,7 @@ type checker struct {
 	owner         map[messages.Page]nodeIndex // of each page
 
 	found, free, held, leafs int // nodes; pages of unlocked and of locked ones; leaves
+	behind                   int // tokens of memory behind the nodes
 }
 
 // contents checks and counts what a node holds.
@@ -108,8 +109,9 @@ func (c *checker) leaf(i nodeIndex, n *node) error {
 
 // memory checks what a node's arrays waste.
 func (c *checker) memory(i nodeIndex, n *node) error {
-	pages, behind := n.pages.len(), cap(n.tokens)-len(n.tokens)
-	if int(n.pages.cut)*slackShare > pages || n.locks == 0 && (n.wasteful() || n.pages.spare()*c.pageSize > behind) {
+	pages, behind := n.pages.len(), n.unused()
+	c.behind += behind
+	if n.slack() || n.locks == 0 && n.pages.spare()*c.pageSize > behind {
 		return fmt.Errorf("8: node %d of %d pages has %d unused in front, %d tokens behind", i, pages, n.pages.cut, behind)
 	}
 	if len(n.pages.code) > pages {
@@ -143,6 +145,8 @@ func (c *checker) totals() error {
 	switch {
 	case c.free != c.evictable || c.held != c.protected:
 		return fmt.Errorf("4: counted %d evictable and %d protected pages, found %d and %d", c.evictable, c.protected, c.free, c.held)
+	case c.behind != c.unused:
+		return fmt.Errorf("8: counted %d unused tokens, found %d", c.unused, c.behind)
 	case c.leafs != c.leaves.len():
 		return fmt.Errorf("5: %d leaves in the heaps, %d in the tree", c.leaves.len(), c.leafs)
 	case c.found != c.count || c.found != linked:

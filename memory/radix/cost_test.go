@@ -204,6 +204,11 @@ func memoryAfterGrowthAndSplits(t *testing.T, stride int, perPage float64) {
 		tree.Unlock(node)
 		return tree
 	})
+	check("most of a leaf evicted", 5.3, func() *Tree {
+		tree := grown()
+		tree.Evict(pages-20_000, nil)
+		return tree
+	})
 	runtime.KeepAlive(tokens)
 	runtime.KeepAlive(numbers)
 }

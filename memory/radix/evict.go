@@ -66,7 +66,9 @@ func (t *Tree) shorten(i nodeIndex, k int, freed []messages.PageRun) []messages.
 	if t.hashes != nil {
 		t.hashes.nodes[i] = t.hashes.nodes[i][:keep]
 	}
-	if n.wasteful() {
+	t.unused += k * t.pageSize
+	// As many tokens were evicted as are moved.
+	if n.slack() || n.unused() > len(n.tokens) && t.unused*slackShare > (t.evictable+t.protected)*t.pageSize {
 		t.fit(i)
 	}
 	return freed
@@ -81,6 +83,7 @@ func (t *Tree) removeLeaf(i nodeIndex, freed []messages.PageRun) []messages.Page
 	t.evicted(i, 0)
 	t.evictable -= n.pages.len()
 	t.leaves.remove(i)
+	t.unused -= n.unused()
 	t.unlink(i)
 	parent := n.parent
 	t.nodes.give(i)

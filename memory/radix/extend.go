@@ -28,7 +28,10 @@ func (t *Tree) extend(cur nodeIndex, in *messages.PrefixInsert, at int) (end nod
 		tokens, pages := in.Tokens[from*t.pageSize:to*t.pageSize], in.Pages[from:to]
 		if !t.endsPrompt(in, from) && t.growable(cur, in, &usage) {
 			// fit gives unused room back when the request unlocks the leaf.
-			t.nodes.at(cur).grow(tokens, pages)
+			n := t.nodes.at(cur)
+			t.unused -= n.unused()
+			n.grow(tokens, pages)
+			t.unused += n.unused()
 			t.protected += len(pages)
 		} else {
 			cur = t.addLeaf(cur, tokens, pages, usage)

@@ -32,12 +32,9 @@ type leafPlace struct {
 
 const inList = -1
 
-// A node's arrays are moved to smaller ones when more than 1/slackShare of its pages is
-// unused in front, or less than 1/keptShare of the arrays is used.
-const (
-	slackShare = 16
-	keptShare  = 8
-)
+// slackShare: about 1/slackShare of the arrays may be unused, in front of each node and
+// behind all nodes together.
+const slackShare = 16
 
 // grow appends pages and leaves room for more, so that a prompt inserted in chunks
 // is not copied for each of them. fit gives the room back.
@@ -49,12 +46,12 @@ func (n *node) grow(tokens []int32, pages []messages.Page) {
 // fits reports whether nothing behind the arrays is unused.
 func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.spare() == 0 }
 
-// wasteful reports whether too much of the arrays is unused: in front, after splits, or
-// behind, after evictions and growth. What was unused has paid for moving the rest: at
-// least as many tokens were compared, evicted or appended.
-func (n *node) wasteful() bool {
-	return int(n.pages.cut)*slackShare > n.pages.len() || cap(n.tokens) > keptShare*len(n.tokens)
-}
+// unused is how many tokens could be appended without new memory.
+func (n *node) unused() int { return cap(n.tokens) - len(n.tokens) }
+
+// slack reports whether too much is unused in front, after splits. At least as many tokens
+// were compared to get there: this pays for moving the rest.
+func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
 
 const (
 	chunkBits = 7

@@ -48,10 +48,11 @@ type TreeOptions struct {
 //     order. With 3, eviction can reach every evictable page.
 //  6. A node's last use is not later than its parent's.
 //  7. A namespace has a root exactly while it has a page.
-//  8. At most 1/16 of a node's arrays is unused in front. Behind, locked nodes have
-//     room to grow, and eviction leaves at least 1/8 of an unlocked one's in use. The
-//     memory allocator's own rounding comes on top. A page list takes at most 4 bytes
-//     per page. No array is shared between nodes or with callers.
+//  8. At most 1/16 of a node's arrays is unused in front. unused counts what is unused
+//     behind: room for locked nodes to grow, and what evictions left of others. While it
+//     is more than 1/16 of the cache, a leaf that is shortened keeps at least half in
+//     use. The memory allocator's own rounding comes on top. A page list takes at most 4
+//     bytes per page. No array is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has the hash of each of its pages.
 //
@@ -76,6 +77,7 @@ type Tree struct {
 	work     work
 
 	evictable, protected int // pages
+	unused               int // tokens behind the arrays of all nodes
 }
 
 // work counts what the tree has done so far. It does not depend on how much is cached.
@@ -152,7 +154,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	if t.hashes != nil {
 		t.hashes.split(i, up, k)
 	}
-	if n.wasteful() {
+	if n.slack() {
 		t.fit(i)
 	}
 	return up
@@ -161,6 +163,7 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 // fit moves a node's data to arrays of the right size: splits and cuts left some unused.
 func (t *Tree) fit(i nodeIndex) {
 	n := t.nodes.at(i)
+	t.unused -= n.unused()
 	n.tokens = fitted(n.tokens)
 	n.pages.fit()
 	if t.hashes != nil {
