@@ -130,7 +130,7 @@ func (f *file) unreadable(err error) error {
 	}
 	switch text := err.Error(); { // these quote the value, which may be an API key
 	case strings.Contains(text, "value out of range"), strings.Contains(text, "cannot unmarshal number"):
-		err = errors.New("a number is too large; if it is a text, put it in quotes")
+		err = errors.New("a number is too large; if it is meant as text, put it in quotes")
 	case strings.Contains(text, "unknown anchor"):
 		err = errors.New("a value that begins with * must be in quotes")
 	}

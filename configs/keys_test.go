@@ -85,10 +85,10 @@ func TestTextsWithoutQuotesAreRefused(t *testing.T) {
 		{"yaml", "api-key: *0123", "begins with * must be in quotes"},
 		{"json", `{"admin-api-key": 1.10}`, "is a number; put it in quotes"},
 		{"json", `{"api-key": 12345678901234567890123}`, "is a number; put it in quotes"},
-		{"json", `{"api-key": 1e999}`, "a number is too large; if it is a text, put it in quotes"},
+		{"json", `{"api-key": 1e999}`, "a number is too large; if it is meant as text, put it in quotes"},
 		{"toml", "api-key = [0o755]", "has a number as entry 1"},
 		{"toml", "served-model-name = 07:32:00", "is a date or time; put it in quotes"},
-		{"toml", "api-key = 12345678901234567890123", "line 1: a number is too large; if it is a text, put it in quotes"},
+		{"toml", "api-key = 12345678901234567890123", "line 1: a number is too large; if it is meant as text, put it in quotes"},
 		{"yaml", "api-key: ['0123', \"1.10\", !!str 1e5]\nserved-model-name: '2024-01-01'\nport: 0x10\nmem-fraction-static: 5e-1\nkv-events: true\nqueue-timeout: 0", ""},
 	} {
 		file := filepath.Join(dir, "troupe."+c.format)

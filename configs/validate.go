@@ -28,11 +28,11 @@ func (c *Config) validate() (errs []error) {
 	clash(c.HTTP.AdminAPIKey != "" && slices.Contains(c.HTTP.APIKeys, c.HTTP.AdminAPIKey), "admin-api-key", "api-key",
 		"admin-api-key equals an api-key, so every client with that key would be an administrator; choose another one")
 	clash(b.InterTokenLatencyTarget > 0 && chunk < 0, "inter-token-latency-target", "chunked-prefill-size",
-		"inter-token-latency-target is %v, but chunked-prefill-size is %d; a target requires chunked prefill", b.InterTokenLatencyTarget, chunk)
+		"inter-token-latency-target is %v, but chunked-prefill-size is %d; remove the target or enable chunked prefill", b.InterTokenLatencyTarget, chunk)
 	clash(b.PriorityPreemption && c.Queue.SchedulePolicy != "priority", "enable-priority-preemption", "schedule-policy",
 		"enable-priority-preemption requires schedule-policy priority, but schedule-policy is %q; change one of them", c.Queue.SchedulePolicy)
 	clash(chunk > 0 && chunk < c.PageSize, "chunked-prefill-size", "page-size",
-		"chunked-prefill-size is %d; it must hold at least one page of page-size %d", chunk, c.PageSize)
+		"chunked-prefill-size is %d; it must be at least page-size (%d)", chunk, c.PageSize)
 	clash((c.HTTP.TLSCert == "") != (c.HTTP.TLSKey == ""), "tls-cert", "tls-key", "set both tls-cert and tls-key, or neither")
 	clash(c.given("chunked-prefill-size") && c.given("max-prefill-tokens") && chunk > b.MaxPrefillTokens, "chunked-prefill-size", "max-prefill-tokens",
 		"chunked-prefill-size is %d and max-prefill-tokens is %d: a chunk cannot exceed the tokens of a step; lower the first or raise the second", chunk, b.MaxPrefillTokens)

@@ -12,24 +12,31 @@ import (
 // buffers are written before they are read, ops per token come before the first Gather
 // and ops per output after it, and Sample is the last op.
 func (p *Program) Check() error {
+	if err := p.check(); err != nil {
+		return fmt.Errorf("bug: program %s: %w; please report this", p.Name, err)
+	}
+	return nil
+}
+
+func (p *Program) check() error {
 	if p.Vocab < 1 || p.Context < 1 {
-		return fmt.Errorf("program %s: the vocabulary is %d and the context %d; both must be at least 1", p.Name, p.Vocab, p.Context)
+		return fmt.Errorf("the vocabulary is %d and the context %d; both must be at least 1", p.Vocab, p.Context)
 	}
 	if k := p.KV; k.Layers < 0 || k.Layers > 0 && (k.Heads < 1 || k.HeadDim < 1) {
-		return fmt.Errorf("program %s: a KV cache of %d layers with %d heads of %d elements is not valid", p.Name, k.Layers, k.Heads, k.HeadDim)
+		return fmt.Errorf("a KV cache of %d layers with %d heads of %d elements is not valid", k.Layers, k.Heads, k.HeadDim)
 	}
 	for _, b := range p.Buffers {
 		if b.Width < 1 {
-			return fmt.Errorf("program %s: buffer %s has width %d; it must be at least 1", p.Name, b.Name, b.Width)
+			return fmt.Errorf("buffer %s has width %d; it must be at least 1", b.Name, b.Width)
 		}
 	}
 	if len(p.Ops) == 0 {
-		return fmt.Errorf("program %s has no ops", p.Name)
+		return errors.New("it has no ops")
 	}
 	c := checker{p: p, written: make([]bool, len(p.Buffers))}
 	for i, op := range p.Ops {
 		if err := c.op(op, i == len(p.Ops)-1); err != nil {
-			return fmt.Errorf("program %s: op %d, %T: %w", p.Name, i, op, err)
+			return fmt.Errorf("op %d, %T: %w", i, op, err)
 		}
 	}
 	return nil

@@ -24,11 +24,11 @@ type MatchEnd string
 
 const (
 	MatchUnexplained   MatchEnd = "" // not computed: the request log is off
-	MatchLimited       MatchEnd = "all of the prompt that can be taken from the cache is cached"
+	MatchLimited       MatchEnd = "the whole reusable part of the prompt is cached"
 	MatchNothingCached MatchEnd = "nothing is cached in the request's namespace"
 	MatchCacheEnds     MatchEnd = "the cached prefix ends here"
 	MatchDiverges      MatchEnd = "the prompt differs from the cached one here"
-	MatchTooShort      MatchEnd = "the part of the prompt that can be taken from the cache is shorter than one page"
+	MatchTooShort      MatchEnd = "the reusable part of the prompt is shorter than one page"
 )
 
 // PrefixLocked is one match of PrefixesLocked.

@@ -83,7 +83,7 @@ func (c *Checkpoint) match() error {
 			return err
 		}
 		if !slices.Equal(have.Shape, w.Shape) {
-			return fmt.Errorf("%s: tensor %s has shape %v, but the configuration requires %v; download both from the same place", have.File, have.Title(), have.Shape, w.Shape)
+			return fmt.Errorf("%s: tensor %s has shape %v, but the configuration requires %v; download weights and configuration from the same place", have.File, have.Title(), have.Shape, w.Shape)
 		}
 		if _, err := have.Type(); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (c *Checkpoint) match() error {
 			// A bias or a norm that the configuration does not mention: results
 			// would be wrong without an error.
 			info, _ := c.Weights.Info(name)
-			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration, so the two are of different models; download both from the same place", info.File, info.Title(), c.Config.Architecture)
+			return fmt.Errorf("%s: tensor %s is not part of a %s with this configuration; download weights and configuration from the same place", info.File, info.Title(), c.Config.Architecture)
 		}
 		c.Unused = append(c.Unused, name)
 	}

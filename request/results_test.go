@@ -207,7 +207,7 @@ func TestContradictionsEndTheEpoch(t *testing.T) {
 		return messages.TokenResult{ID: id, Position: pos, Token: 1}
 	}
 	for want, m := range map[string]messages.StepResults{
-		"step results 4: they arrived after message 2": {Seq: 4},
+		"step results 4: they came after message 2": {Seq: 4},
 		"at position 0 belongs to request 9":           {Tokens: []messages.TokenResult{tok(9, 0)}},
 		"at position 0, but has 2 tokens":              {Tokens: []messages.TokenResult{tok(1, 0)}},
 		"at position 3, but has 2 tokens":              {Tokens: []messages.TokenResult{tok(1, 3)}},

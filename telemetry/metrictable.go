@@ -31,10 +31,10 @@ const reloadsHelp = "Reloads of the settings by result; a refused one leaves all
 
 var rows = []row{
 	{m.PromptTokens, counter, "Prompt tokens of requests whose prefill completed.", nil},
-	{m.GenerationTokens, counter, "Tokens accepted as output.", nil},
+	{m.GenerationTokens, counter, "Tokens that requests got as output, without those that were computed and discarded.", nil},
 	{m.CachedTokens, counter, "Prompt tokens found in the prefix cache, counted once per request when its prefill completes.", nil},
 	{m.CacheQueryTokens, counter, "Tokens looked up in the prefix cache.", nil},
-	{m.CacheHitTokens, counter, "Tokens found in the prefix cache, over all lookups: a retracted request is looked up, and counts, again.", nil},
+	{m.CacheHitTokens, counter, "Tokens found in the prefix cache. A retracted request is looked up again, and counts again.", nil},
 	{m.EvictedTokens, counter, "Tokens evicted from the prefix cache.", nil},
 	{m.RequestsTotal, counter, "Requests accepted.", nil},
 	{m.RequestsRefused, counter, "HTTP requests refused by the engine, for example because of a limit; one with several prompts or choices counts once.", nil},
@@ -60,7 +60,7 @@ var rows = []row{
 	{m.RequestsWaiting, gauge, "Requests in the waiting queue.", nil},
 	{m.RequestsRunning, gauge, "Running requests.", nil},
 	{m.RequestsRetracted, gauge, "Retracted requests waiting to run again.", nil},
-	{m.TokensWaiting, gauge, "Tokens of waiting requests, prompt and output.", nil},
+	{m.TokensWaiting, gauge, "Tokens of waiting requests: prompts, and the output so far of those that were retracted or moved.", nil},
 	{m.QueueWait, gauge, "Estimated seconds that a new request would wait for admission.", nil},
 	{m.Pages, gauge, "Pages of the KV pool.", nil},
 	{m.PagesFree, gauge, "Free pages.", nil},

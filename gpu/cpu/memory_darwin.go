@@ -15,7 +15,7 @@ func systemMemory() (gpu.Memory, error) {
 	if err != nil {
 		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: hw.memsize: %w", err)
 	}
-	m := gpu.Memory{Total: int64(total), Available: int64(total / 2), Source: "half of hw.memsize"}
+	m := gpu.Memory{Total: int64(total), Available: int64(total / 2), Source: "half of the physical memory (hw.memsize)"}
 	free, err := unix.SysctlUint32("vm.page_free_count")
 	if err != nil {
 		return m, nil
@@ -24,6 +24,6 @@ func systemMemory() (gpu.Memory, error) {
 	if err != nil {
 		return m, nil
 	}
-	m.Available, m.Source = (int64(free)+int64(cached))*int64(unix.Getpagesize()), "free and cached pages"
+	m.Available, m.Source = (int64(free)+int64(cached))*int64(unix.Getpagesize()), "free and cached system memory"
 	return m, nil
 }

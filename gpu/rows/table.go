@@ -45,7 +45,7 @@ func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 	return &Table{vocab: p.Vocab, spec: spec, rows: make([]row, spec.Rows)}
 }
 
-var errUnfinished = errors.New("the step did not end")
+var errUnfinished = errors.New("the step has no result")
 
 // Run runs a step: it applies the changes, lets compute fill in the sequences' results,
 // and adds what was sampled to the rows. After an error only a step with Reset runs.

@@ -86,7 +86,7 @@ type beladyBlock struct {
 
 func (t *beladyTable) access(r *trace.Request, capacity int) (hits, evicted int, err error) {
 	if left := t.future.uses - t.use; len(r.Blocks) > left {
-		return 0, 0, fmt.Errorf("the trace has changed since belady first read it: at this request %d blocks remained then, but it has %d now; "+
+		return 0, 0, fmt.Errorf("the trace has changed since belady first read it: it left %d blocks for this request then, but the request has %d now; "+
 			"use a file that does not change, not a pipe", left, len(r.Blocks))
 	}
 	for hits < len(r.Blocks) {

@@ -67,8 +67,8 @@ func (c *treeCache) access(r *trace.Request, capacity int) (hits, evicted int, e
 	hits = len(pages)
 	pages, ok := c.alloc.Alloc(len(r.Blocks)-hits, pages)
 	if !ok {
-		return 0, 0, fmt.Errorf("the simulated cache is full: the request adds %d blocks to the %d cached ones; "+
-			"an unlimited cache holds at most %d, a limited one its capacity plus %d; use a shorter trace", len(r.Blocks)-hits, c.tree.Evictable(), maxPages, headroom)
+		return 0, 0, fmt.Errorf("the simulated cache is full: the request adds %d blocks to %d cached ones; "+
+			"the limit is %d for an unlimited cache, otherwise its capacity plus %d; use a shorter trace", len(r.Blocks)-hits, c.tree.Evictable(), maxPages, headroom)
 	}
 	c.pages = pages
 	_, c.freed = c.tree.Insert(messages.PrefixInsert{

@@ -165,7 +165,7 @@ func (e *engine) results(now time.Duration, msg any) {
 		return
 	}
 	if e.seq++; m.Seq != e.seq {
-		e.fail("step results %d arrived after %d, so some are missing", m.Seq, e.seq-1)
+		e.fail("step results %d came after %d: messages between them were lost", m.Seq, e.seq-1)
 	}
 	for i := range m.Prompts {
 		p := &m.Prompts[i]
@@ -219,7 +219,7 @@ func (e *engine) settled() error {
 	c := e.pages()
 	switch {
 	case len(e.open) > 0 || e.queue.Waiting() > 0 || !e.former.Load().Resting:
-		e.fail("%d requests did not end", len(e.open))
+		e.fail("%d requests have no result", len(e.open))
 	case !c.Balanced() || c.Protected != 0 || c.Leased != 0 || e.auditsFailed > 0:
 		e.fail("KV pages were not freed at the end: %+v", c)
 	}

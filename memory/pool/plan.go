@@ -229,7 +229,7 @@ func (p *planner) finish(pages int64) {
 	from := "the device's default"
 	switch {
 	case p.OwnMemory:
-		from = "512 requests per full-length context that fits into the pool, at least 2048 and at most 4096, and at most half of the pool's tokens; or max-running-requests, if lower"
+		from = "512 × (pool tokens / context length), between 2048 and 4096; at most half of the pool's tokens, at most max-running-requests"
 		plan.MaxRunning = AutoMaxRunning(plan.Tokens, p.facts.Context, p.asked)
 		if p.asked > plan.MaxRunning {
 			p.warn("max-running-requests %d is too many for a KV pool of %d tokens; using %d", p.asked, plan.Tokens, plan.MaxRunning)

@@ -27,7 +27,7 @@ func InvFreq(headDim int, r config.Rope) ([]float64, error) {
 		case "factors":
 			freq[i] /= float64(r.Factors[i])
 		default:
-			return nil, fmt.Errorf("rope scaling %q is not supported", r.Scaling)
+			return nil, fmt.Errorf("rope scaling %q is not supported; use another model", r.Scaling)
 		}
 	}
 	return freq, nil

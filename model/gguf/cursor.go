@@ -43,7 +43,7 @@ func (c *cursor) take(n int64, what string) []byte {
 		c.fail(c.at, "%s extends beyond the end of the file, which has %d bytes; %s", what, c.size, incomplete)
 		return nil
 	case c.at+n > maxHeader:
-		c.fail(c.at, "%s lies after the first %d bytes, where metadata must end; %s", what, maxHeader, again)
+		c.fail(c.at, "%s lies beyond byte %d, the limit of metadata; %s", what, maxHeader, again)
 		return nil
 	case c.at < c.from || c.at+n > c.from+int64(len(c.buf)):
 		buf, err := c.b.Bytes(c.at, max(n, min(window, c.size-c.at)))

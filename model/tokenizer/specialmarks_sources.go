@@ -58,7 +58,7 @@ func withCases(marks []rune) []rune {
 // U+FF1C of "<" by NFKC. The error is the reason if they cannot be found.
 func (t *Tokenizer) withSources(marks []rune, tokens []addedToken) ([]rune, error) {
 	if guard := rune(0xFDD0); !slices.Equal(t.normalOf(guard), []rune{guard}) {
-		return nil, fmt.Errorf("the tokenizer normalizes text before it looks for special tokens, so special tokens in messages cannot be distinguished from those of the template")
+		return nil, fmt.Errorf("the tokenizer normalises text before it looks for special tokens, so special tokens in messages cannot be distinguished from those of the template")
 	}
 	var texts strings.Builder // what is looked for
 	for _, tok := range tokens {

@@ -204,7 +204,7 @@ func TestPlainSources(t *testing.T) {
 		"lower case":      {dict{"type": "Lowercase"}, "END", "eNd", ""},
 		"not composed":    {dict{"type": "NFC"}, "éé", "", "from other text"},
 		"written":         {dict{"type": "Replace", "pattern": dict{"String": "(("}, "content": "<"}, "<<", "", "from other text"},
-		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "normalizes text before it looks for special tokens"},
+		"bytes":           {dict{"type": "ByteLevel"}, "<e>", "", "normalises text before it looks for special tokens"},
 		"prepended":       {dict{"type": "Sequence", "normalizers": []any{dict{"type": "Prepend", "prepend": "▁"}, dict{"type": "Replace", "pattern": dict{"String": " "}, "content": "▁"}}}, "▁<e>", "", ""},
 	} {
 		f := smallByteLevel()

@@ -105,7 +105,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("batch former: PageSize %w", err)
 	}
 	if o.InterTokenLatencyTarget > 0 && o.ChunkedPrefillSize <= 0 {
-		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d; a target requires chunked prefill", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
+		return fmt.Errorf("batch former: InterTokenLatencyTarget is %v, but ChunkedPrefillSize is %d; remove the target or enable chunked prefill", o.InterTokenLatencyTarget, o.ChunkedPrefillSize)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (k *kvStream) gather(event messages.ObservedEvent, open bool) bool {
 			return true
 		}
 	}
-	k.write("gap", 0, gapEvent{k.last, `the stream ended, because it was read too slowly or the server started it anew; subscribe again with "after" set to the number of this event`})
+	k.write("gap", 0, gapEvent{k.last, `the stream ended, because it was read too slowly or the server restarted it; subscribe again with "after" set to the number of this event`})
 	return false
 }
 

@@ -46,8 +46,8 @@ func TestRequestLogTellsWhyAPrefixWasFound(t *testing.T) {
 		cached int
 		at     int
 	}{
-		{"nothing is cached in the request's namespace", 0, 0}, {"all of the prompt that can be taken from the cache is cached", limit, len(ids) - 1},
-		{"the prompt differs from the cached one here", 8, 9}, {"nothing is cached in the request's namespace", 0, 0}, {"the part of the prompt that can be taken from the cache is shorter than one page", 0, 0},
+		{"nothing is cached in the request's namespace", 0, 0}, {"the whole reusable part of the prompt is cached", limit, len(ids) - 1},
+		{"the prompt differs from the cached one here", 8, 9}, {"nothing is cached in the request's namespace", 0, 0}, {"the reusable part of the prompt is shorter than one page", 0, 0},
 	} {
 		if i >= len(lines) {
 			t.Fatalf("%d lines:\n%s", len(lines), s.Logs())

@@ -320,7 +320,7 @@ func (b *serveCommand) repeated(t *load.Tokens) bool {
 func (b *serveCommand) notes(writer *work.Writer) measure.Notes {
 	notes := measure.Notes(slices.Concat(b.load.Source.Notes, b.work.skipped))
 	notes.If(b.work.madeUp() && !b.client.Chat && b.work.turns == 1 && writer.Vocab == 0,
-		"the server does not accept token ids, so prompts are words and their lengths approximate")
+		"the server does not accept token ids, so prompts are words and their lengths are approximate")
 	notes.If(writer.Vocab > 0 && b.work.vocab == 0 && b.setup.Server.Vocab == 0,
 		"the server does not report its vocabulary size; token ids are below %d; use --vocab-size to change this", assumedVocab)
 	notes.If(b.ignoreEOS && !b.setup.Server.IgnoreEOS, "the server rejects ignore_eos: responses may be shorter than requested")

@@ -14,7 +14,7 @@ import (
 
 func newTokens() *cobra.Command {
 	c := &cobra.Command{
-		Use: "tokens", Short: `Tokenise: JSONL {"text"} on stdin to JSONL {"ids","ids_special","decode"}`, Args: cli.NoArgs,
+		Use: "tokens", Short: `Tokenise JSONL {"text"} from stdin: ids, ids_special (with the special tokens that the tokenizer adds), decode (text of ids)`, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.Config(c)
 			if err != nil {

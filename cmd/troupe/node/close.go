@@ -43,4 +43,4 @@ func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-var errNotQuiet = errors.New("the device did not finish its step in time")
+var errNotQuiet = errors.New("the device is still busy with a step; the process ends without waiting for it")

@@ -86,7 +86,7 @@ func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMem
 		with := d
 		with.WeightBytes = weights.Bytes
 		if _, _, err := PlanMemory(&try, m, with); err == nil {
-			return fmt.Errorf("%w; alternatively set weight-dtype %s, with which the model fits", failure, dtype)
+			return fmt.Errorf("%w; or set weight-dtype %s: then the model fits", failure, dtype)
 		}
 	}
 	return failure

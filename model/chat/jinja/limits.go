@@ -40,7 +40,7 @@ func (rt *runtime) work(n int) {
 // look ends a rendering without steps or with a cancelled context.
 func (rt *runtime) look() {
 	if rt.left < 0 {
-		panic(newErr(LimitError, "the template takes more than %d steps", rt.lim.Steps))
+		panic(newErr(LimitError, "the template takes more than %d operations", rt.lim.Steps))
 	}
 	rt.looked = rt.left
 	if rt.ctx.Err() != nil {

@@ -105,7 +105,7 @@ func TestLimitsAreSettable(t *testing.T) {
 		{Limits{}, ""},
 		{Limits{OutputBytes: 500}, ""},
 		{Limits{OutputBytes: 499}, "a text that the template renders has at least 500 bytes; at most 499 are allowed"},
-		{Limits{Steps: 100}, "more than 100 steps"},
+		{Limits{Steps: 100}, "more than 100 operations"},
 		{Limits{Depth: 2}, "2 deep"},
 	} {
 		out, err := tmpl.Render(context.Background(), c.lim, nil)

@@ -59,7 +59,7 @@ func ParseLevel(name string) (Level, error) {
 		if level := Level(l); level.Supported() {
 			return level, nil
 		}
-		return 0, fmt.Errorf("instruction set %s cannot be used: missing: %s; use auto or one of %v", name, Level(l).lacks(), Levels())
+		return 0, fmt.Errorf("instruction set %s cannot be used without %s; use auto or one of %v", name, Level(l).lacks(), Levels())
 	}
 	return 0, fmt.Errorf("instruction set %q is not known; use auto, %s", name, strings.Join(levels[:], ", "))
 }
