@@ -17,8 +17,7 @@ func (s *Server) flushCache(w http.ResponseWriter, r *http.Request) *apiError {
 	case why != "":
 		return invalid("", "%s", own(why))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"success": true, "message": "the cache is empty"})
-	return nil
+	return respond(w, map[string]any{"success": true, "message": "the cache is empty"})
 }
 
 type abortBody struct {
@@ -26,8 +25,7 @@ type abortBody struct {
 	AbortAll bool   `json:"abort_all"`
 }
 
-// abortRequest ends requests by the id that their client chose, or all. A client
-// reaches its own requests, the admin those of all clients.
+// abortRequest ends requests by their client's id, or all: a client's own, the admin everyone's.
 func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, body *abortBody) *apiError {
 	if body.RID == "" && !body.AbortAll {
 		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")
@@ -39,8 +37,7 @@ func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, b
 	}
 	t := trailOf(r.Context())
 	s.Engine.Send(&messages.AbortRequests{UserID: body.RID, Owner: t.key, AnyOwner: t.role == admin, All: body.AbortAll})
-	writeJSON(w, http.StatusOK, map[string]any{"success": true})
-	return nil
+	return respond(w, map[string]any{"success": true})
 }
 
 func await[T any](r *http.Request, reply <-chan T) (answer T, gone *apiError) {
@@ -70,7 +67,6 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) *apiError {
 		return err
 	}
 	c := a.Count
-	writeJSON(w, http.StatusOK, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
+	return respond(w, map[string]any{"ok": a.OK, "unit": "pages", "total": c.Total, "free": c.Free,
 		"evictable": c.Evictable, "protected": c.Protected, "leased": c.Leased, "in_transfer": c.InTransfer})
-	return nil
 }

@@ -16,8 +16,7 @@ const (
 	mostTokens = 256
 )
 
-// cacheTree shows a part of the radix tree: token ids, slots, lock counts and ages.
-// The cache bounds the pass over its nodes.
+// cacheTree shows a part of the radix tree. The cache bounds the pass over its nodes.
 func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	var limits messages.CacheLimits
 	query := r.URL.Query()
@@ -50,8 +49,7 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 		return err
 	}
 	if format == "json" {
-		writeJSON(w, http.StatusOK, a.View)
-		return nil
+		return respond(w, a.View)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if _, err := io.WriteString(w, a.View.Text(true)); err != nil {

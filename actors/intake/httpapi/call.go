@@ -21,10 +21,8 @@ type call struct {
 	plan     *plan
 	open     int                  // requests without a finish
 	requests []messages.RequestID // the engine's ids, by index
-	// ends records the end of each recorded request, outputs counts its tokens so
-	// far. nil when nothing is recorded.
-	ends    []func(output int)
-	outputs []int
+	ends     []func(output int)   // record the end of each request; nil when nothing is recorded
+	outputs  []int                // tokens so far of each recorded request
 }
 
 // lastCall numbers the calls of the process.
@@ -106,8 +104,7 @@ func (c *call) close() {
 	}
 }
 
-// collect reads a call to its end and returns the last output of each request, which
-// is complete if the submissions do not stream.
+// collect reads a call to its end. The last outputs are complete if the submissions do not stream.
 func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) {
 	defer c.close()
 	outputs := make([]*messages.CallOutput, c.open)

@@ -7,7 +7,7 @@
 //
 // # Parts
 //
-//	server, listen, options, configure        the adapter; its listener; settings; those that change while it runs
+//	server, listen, options                   the adapter; its listener; settings, and changing them while it runs
 //	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
 //	apikeys, hosts, origins                   who may call: keys, names of the server, web pages of other origins
 //	body, budget                              receiving a body, its time and memory; places to parse

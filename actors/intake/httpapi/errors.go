@@ -16,8 +16,8 @@ type apiError struct {
 	Message string // what, where and the remedy
 	Param   string // "" becomes null
 	Code    string // "" becomes null
-	// RetryAfter in seconds, for 429 and 503; 0 sends no header.
-	RetryAfter int
+
+	RetryAfter int    // seconds, for 429 and 503; 0 sends no header
 	logged     string // Message without a client's text; say sets both
 }
 
@@ -68,8 +68,7 @@ func unsupported(param, remedy string) *apiError {
 		say("%s is not supported; %s", param, own(remedy))
 }
 
-// differ refuses two names of one parameter with different values. The error is about
-// the second one; under is the prefix of both.
+// differ refuses different values under two names of one parameter; under is their prefix.
 func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
 	if a == nil || b == nil || *a == *b {
 		return nil

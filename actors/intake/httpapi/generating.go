@@ -15,10 +15,9 @@ type plan struct {
 	rid    string // the client's id of the call, or the server's
 	stream bool
 	answer answer
-	// promptOnly hides the one token that the engine generates to complete a prefill.
-	promptOnly bool
-	// abortIsResult: an aborted request answers with its output, not with an error.
-	abortIsResult bool
+
+	promptOnly    bool              // hides the one token that the engine generates to complete a prefill
+	abortIsResult bool              // an aborted request answers with its output, not with an error
 	prompts       []prompt          // with the texts that the answer echoes
 	copies        int               // how often the answer has what concerns a prompt
 	names         map[string]string // names of parameters at this endpoint, where they differ from those in errors of intake
@@ -45,8 +44,7 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		if err != nil {
 			return err
 		}
-		writeJSON(w, http.StatusOK, p.answer.whole(outputs))
-		return nil
+		return respond(w, p.answer.whole(outputs))
 	})
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
 		if err := s.overloaded(); err != nil {

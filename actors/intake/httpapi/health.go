@@ -17,8 +17,7 @@ func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	if !s.Engine.Ready() {
 		return unready()
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
+	return respond(w, map[string]string{"status": "ready"})
 }
 
 // healthGenerate reports whether a token gets from intake to the device and back.
@@ -36,8 +35,7 @@ func (s *Server) healthGenerate(w http.ResponseWriter, r *http.Request) *apiErro
 	case v.err != nil:
 		return v.err
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": v.status})
-	return nil
+	return respond(w, map[string]string{"status": v.status})
 }
 
 func (s *Server) computeToken(ctx context.Context) verdict {
@@ -68,7 +66,7 @@ func (s *Server) computeToken(ctx context.Context) verdict {
 	return verdict{err: newError(http.StatusServiceUnavailable).retry(1).say("the engine is unhealthy: %s; see the log of the server", own(why))}
 }
 
-// progress is when the engine last completed a step. One probe at a time uses it.
+// progress is the engine's last step. One probe at a time uses it.
 type progress struct {
 	steps float64
 	seen  time.Time // the zero time before the first look

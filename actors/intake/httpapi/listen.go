@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -19,10 +18,6 @@ import (
 // errorLog receives net/http's lines about broken connections and handshakes. They may
 // quote what a client sent, so only known parts of them are logged.
 type errorLog struct{ log, accepting zerolog.Logger }
-
-func newErrorLog(log zerolog.Logger) errorLog {
-	return errorLog{log, log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Second})}
-}
 
 func (l errorLog) Write(p []byte) (int, error) {
 	if why, ok := strings.CutPrefix(string(p), "http: Accept error: "); ok { // has the server's address only
@@ -84,8 +79,7 @@ func (s *Server) URL(l net.Listener) string {
 	return "http://" + l.Addr().String()
 }
 
-// Serve answers on a listener, over TLS when the options ask for it, until
-// Shutdown; then it returns nil.
+// Serve answers on a listener, over TLS if the options say so, until Shutdown; then it returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	s.rules.Load().hosts.listens(l.Addr())
 	var err error
@@ -100,8 +94,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Shutdown stops listening and waits until the calls under way are answered.
-// When ctx ends first, it closes their connections.
+// Shutdown stops listening and waits for open calls. When ctx ends, it closes their connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	err := s.http.Shutdown(ctx)

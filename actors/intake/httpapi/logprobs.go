@@ -89,8 +89,7 @@ func (o *textOffsets) at(byteOffset int) int {
 	return o.chars
 }
 
-// textToken is a token as the completions API writes it. Tokens that are not UTF-8
-// show their bytes, so that they stay distinct.
+// textToken writes a token for completions. Those that are not UTF-8 show bytes, to stay distinct.
 func textToken(m *Model, id int32) string {
 	raw := m.Tokenizer.TokenBytes(id)
 	if utf8.Valid(raw) {

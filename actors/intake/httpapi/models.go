@@ -15,8 +15,8 @@ type Model struct {
 	Context   int    // tokens of prompt and output together
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
-	// TemplateFault is why the model's template cannot be used; names file and remedy.
-	TemplateFault error
+
+	TemplateFault error   // why the model's template cannot be used; names file and remedy
 	EOS           []int32 // frozen; tokens that end an output
 	Defaults      SamplingDefaults
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal
@@ -54,8 +54,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
 	if err := s.checkModel(cmp.Or(r.PathValue("id"), "/")); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, s.modelObject())
-	return nil
+	return respond(w, s.modelObject())
 }
 
 // checkModel accepts the served model's name and no name at all.

@@ -20,8 +20,7 @@ type round struct {
 	turns   chan struct{} // has a value for each waiter that may go on, closed after the last
 }
 
-// If thousands went on at once, they would delay clients' tokens. So laneWidth of them
-// go on, some 3 ms of work, every lanePause.
+// Thousands at once would delay clients' tokens. So laneWidth go on (3 ms of work) every lanePause.
 const (
 	laneWidth = 64
 	lanePause = 8 * time.Millisecond
@@ -56,10 +55,6 @@ type prober struct {
 	open    *round      // nil: nothing waits, and no probe runs
 	due     *time.Timer // starts the probe of open
 	started time.Time   // the newest probe
-}
-
-func newProber(serving context.Context, interval time.Duration, most int, probe func(context.Context) verdict) *prober {
-	return &prober{interval: interval, most: most, serving: serving, probe: probe}
 }
 
 // errCrowded and errClosed are why there is no verdict.

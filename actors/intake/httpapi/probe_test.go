@@ -22,7 +22,7 @@ func newProbing(most int, takes time.Duration) *probing {
 	var serving context.Context
 	serving, p.drain = context.WithCancel(context.Background())
 	begin := time.Now()
-	p.prober = newProber(serving, time.Second, most, func(ctx context.Context) verdict {
+	p.prober = &prober{serving: serving, interval: time.Second, most: most, probe: func(ctx context.Context) verdict {
 		p.starts = append(p.starts, time.Since(begin))
 		select {
 		case <-time.After(takes):
@@ -31,7 +31,7 @@ func newProbing(most int, takes time.Duration) *probing {
 			p.ended++
 			return verdict{}
 		}
-	})
+	}}
 	return p
 }
 

@@ -133,8 +133,7 @@ func checkChoices(param string, prompts, n int) *apiError {
 	return nil
 }
 
-// counted is how many tokens of a prompt are counted: intake's error says by how
-// much a prompt is too long, but counting must not cost too much.
+// counted bounds counting, which costs time; intake's error says by how much a prompt is too long.
 func (m *Model) counted() int { return 4 * m.Context }
 
 // fits refuses a text that is too long, in bytes, for the context.

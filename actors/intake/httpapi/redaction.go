@@ -32,8 +32,7 @@ func (e *apiError) say(format string, args ...any) *apiError {
 	return e
 }
 
-// own marks an argument of say as the server's: a limit, a count, a place or a setting,
-// never a value that a client sent.
+// own marks an argument of say as the server's (a limit, a setting), never what a client sent.
 func own(v any) ownWord { return ownWord{v} }
 
 type ownWord struct{ value any }
@@ -48,17 +47,15 @@ func (omitted) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "…") }
 // reason is an error of reading or writing as an argument of say: own if it is the
 // system's, not if it is net/http's, which quotes what it cannot read.
 func reason(err error) any {
-	var op *net.OpError
-	var errno syscall.Errno
 	for _, known := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, net.ErrClosed} {
 		if errors.Is(err, known) {
 			return own(known)
 		}
 	}
-	switch {
-	case errors.As(err, &op):
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return own(op)
-	case errors.As(err, &errno):
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return own(errno)
 	}
 	return err

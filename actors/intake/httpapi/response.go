@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -22,6 +23,12 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 		body, _ = encodeJSON(err.body())
 	}
 	writeBody(w, status, body)
+}
+
+// respond ends a handler with a value and the status 200.
+func respond(w http.ResponseWriter, v any) *apiError {
+	writeJSON(w, http.StatusOK, v)
+	return nil
 }
 
 func encodeJSON(v any) ([]byte, *apiError) {
@@ -58,17 +65,13 @@ func begun(w http.ResponseWriter) bool {
 }
 
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
+	r.status = cmp.Or(r.status, status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write sets a deadline, which also holds for what net/http sends after the handler.
 func (r *recorder) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r.status = cmp.Or(r.status, http.StatusOK)
 	_ = r.ctl.SetWriteDeadline(time.Now().Add(r.stall)) // not every ResponseWriter has deadlines (tests)
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)

@@ -14,8 +14,7 @@ type route struct {
 // show is the handler of an endpoint that answers with a value.
 func show(value func() any) handler {
 	return func(w http.ResponseWriter, _ *http.Request) *apiError {
-		writeJSON(w, http.StatusOK, value())
-		return nil
+		return respond(w, value())
 	}
 }
 

@@ -16,12 +16,10 @@ import (
 // Server is the adapter. Its handler is safe for concurrent use.
 type Server struct {
 	Deps
-	rules  atomic.Pointer[rules]
-	prober *prober
-	http   *http.Server
-	// places are for parsing and tokenising small bodies: half of the cores, because the
-	// device also needs some. largePlace is for one large body.
-	places, largePlace chan struct{}
+	rules              atomic.Pointer[rules]
+	prober             *prober
+	http               *http.Server
+	places, largePlace chan struct{} // for parsing: half of the cores (the device needs some); one large body
 	bodies             *budget
 	progress           progress        // of the engine, as probes see it
 	serving            context.Context // done when it drains: streams without an end stop
@@ -35,13 +33,13 @@ func New(deps Deps) *Server {
 		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), largePlace: make(chan struct{}, 1)}
 	s.rules.Store(opt)
 	s.serving, s.drain = context.WithCancel(context.Background())
-	s.prober = newProber(s.serving, opt.HealthInterval, opt.HealthWaiters, s.computeToken)
+	s.prober = &prober{interval: opt.HealthInterval, most: opt.HealthWaiters, serving: s.serving, probe: s.computeToken}
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: opt.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10, // request line and headers
-		ErrorLog:          log.New(newErrorLog(s.Log), "", 0),
+		ErrorLog:          log.New(errorLog{s.Log, s.Log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Second})}, "", 0),
 	}
 	return s
 }

@@ -20,17 +20,15 @@ const (
 	// conversation of agents with its tools has some ten thousand.
 	maxValues = 1 << 18
 	maxDepth  = 500
-	// maxDigits is the longest number, in bytes: as many as Python reads.
-	maxDigits = 4300
-	// maxFieldBytes bounds a parameter that is neither messages nor prompt.
-	maxFieldBytes = 1 << 20
+
+	maxDigits     = 4300    // bytes of a number: as many as Python reads
+	maxFieldBytes = 1 << 20 // of a parameter that is neither messages nor prompt
 )
 
 // promptJSON is the JSON of texts or token ids; its readers have their own bounds.
 type promptJSON json.RawMessage
 
-// templateValue is a value for a chat template, nil for null. It is built while the
-// body is read; its texts share the body's memory.
+// templateValue is a value for a chat template, nil for null. Its texts share the body's memory.
 type templateValue struct{ value any }
 
 // unmarshal reads one JSON object into a struct, whose raw parts are parts of body. It
@@ -105,12 +103,11 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 
 // jsonError converts an error of unmarshalFields.
 func jsonError(ctx context.Context, err error) *apiError {
-	var e *jsonread.Error
-	var ours *apiError
-	switch {
-	case errors.As(err, &ours):
+	if ours, ok := errors.AsType[*apiError](err); ok {
 		return ours
-	case !errors.As(err, &e):
+	}
+	e, ok := errors.AsType[*jsonread.Error](err)
+	if !ok {
 		return clientGone(ctx, err)
 	}
 	path := clip(e.Path, maxErrorParam)

@@ -70,8 +70,7 @@ type (
 	}
 )
 
-// refuseSet refuses the first field of a struct of unsupported parameters that is set
-// and not neutral; prefix is where they are.
+// refuseSet refuses the first of some unsupported parameters that is set and not neutral.
 func refuseSet(prefix string, params any) *apiError {
 	fields := reflect.ValueOf(params)
 	for i := range fields.NumField() {

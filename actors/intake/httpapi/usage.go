@@ -2,8 +2,7 @@ package httpapi
 
 import "github.com/troupe-engine/troupe/messages"
 
-// usage is the API's count of tokens. cached_tokens is always there: nothing
-// found in the cache is a zero, not an absence.
+// usage is the API's count of tokens. cached_tokens is always there, also if it is zero.
 type usage struct {
 	PromptTokens        int `json:"prompt_tokens"`
 	CompletionTokens    int `json:"completion_tokens"`
