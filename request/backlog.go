@@ -13,8 +13,7 @@ type backlog struct {
 	classes             map[class]int // requests by class
 }
 
-// class is what the order of admission depends on: the tenant or the priority,
-// according to the policy; zero under all other policies.
+// class is what the policy admits by: the tenant or the priority; zero under other policies.
 type class struct {
 	tenant   string
 	priority int32

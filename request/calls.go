@@ -107,8 +107,7 @@ func (c *Core) endCall(now time.Duration, k *call, f messages.Finish, out *messa
 	}
 }
 
-// dropCall ends the requests of a client that has disconnected. Nothing more is
-// delivered, and the UserID can be used again at once.
+// dropCall ends the requests of a client that has disconnected. Its UserID is free at once.
 func (c *Core) dropCall(now time.Duration, id messages.CallID, out *messages.Outbox) {
 	k := c.table.calls[id]
 	if k == nil {

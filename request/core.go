@@ -12,8 +12,7 @@ type CoreOptions struct {
 	Sink        Sink // nil means Channels
 }
 
-// change is what one token, or an end without a token, changes in an entry. It is
-// computed before anything is committed.
+// change is what a token, or an end without one, changes in an entry; computed before it is committed.
 type change struct {
 	e        *entry
 	hasToken bool
@@ -43,9 +42,8 @@ type Core struct {
 
 	// due are the times of the pending timers for deadlines, the earliest one last.
 	// Each incarnation sets its own; timers of an earlier one do no harm.
-	due []time.Duration
-	// settled: no deadline is before the next timer. A timer that fires changes that.
-	settled bool
+	due     []time.Duration
+	settled bool // no deadline is before the next timer; a timer that fires changes that
 }
 
 // NewCore makes a core over a table that no other core uses.

@@ -52,26 +52,23 @@ type entry struct {
 	params *messages.SamplingParams // with MaxTokens clipped; frozen
 	stops  *matcher
 	place  place
-	// queued: its prompt counts in queuedTokens, until the first token or the end.
-	queued bool
-	// waits: no epoch has admitted it yet. runs: one has, and it has not ended.
-	waits, runs bool
+	queued bool // its prompt counts in queuedTokens, until the first token or the end
+	waits  bool // no epoch has admitted it yet
+	runs   bool // an epoch has admitted it, and it has not ended
 
 	output   []int32 // accepted tokens; only appended to, so prefixes are frozen
 	prompted bool    // a PromptResult has come
 	cached   int
 	logprobs []messages.PositionLogprobs // of the prompt
 
-	stream Stream // nil before the first token, or when it must be rebuilt
-	pushed int    // the tokens that it has got
-	stop   int32  // state of stops
-	held   string // text after the final part, see stopStep
-	final  int    // bytes of final text
-	// Tokens in output order: those in heldTokens end after the final text, those
-	// in ready do not. ready and text wait for delivery.
-	heldTokens []heldToken
-	ready      []messages.OutputToken
-	text       textBuffer
+	stream     Stream                 // nil before the first token, or when it must be rebuilt
+	pushed     int                    // the tokens that it has got
+	stop       int32                  // state of stops
+	held       string                 // text after the final part, see stopStep
+	final      int                    // bytes of final text
+	heldTokens []heldToken            // end after the final text
+	ready      []messages.OutputToken // the tokens before them, for delivery
+	text       textBuffer             // for delivery
 
 	finish    *messages.Finish // the end that the client sees, written once
 	usage     messages.Usage   // at the end
@@ -83,8 +80,7 @@ type entry struct {
 
 	arrived, lastToken time.Duration
 
-	// endsItself: its last token ends it, so the engine releases it by itself.
-	endsItself bool
+	endsItself bool   // its last token ends it, so the engine releases it by itself
 	compared   uint64 // value of Table.compared at the last token
 	brought    int    // its tokens in that StepResults
 	staged     int    // 1 + the index of its newest change in the Core's list
@@ -111,8 +107,7 @@ func (e *entry) usageNow() messages.Usage {
 	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
 }
 
-// releaseTokens makes the tokens ready whose text is final, or all at the end. Their
-// offsets stay inside the text that is shown.
+// releaseTokens makes tokens ready whose text is final, or all. Offsets stay inside the shown text.
 func (e *entry) releaseTokens(all bool) {
 	n := 0
 	for n < len(e.heldTokens) && (all || e.heldTokens[n].end <= e.final) {
@@ -128,7 +123,7 @@ func (e *entry) releaseTokens(all bool) {
 
 // forgetReady drops delivered output, and keeps the memory of a short list.
 func (e *entry) forgetReady() {
-	e.text.reset()
+	e.text = textBuffer{}
 	if clear(e.ready); cap(e.ready) > 64 {
 		e.ready = nil
 	}

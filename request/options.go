@@ -1,7 +1,6 @@
 package request
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -10,15 +9,10 @@ import (
 
 // TableOptions are the limits of a request table. All are hard limits.
 type TableOptions struct {
-	// ContextLength bounds a request's tokens, prompt and output; >= 2. Example 4096.
-	ContextLength int
-	// PoolTokens is how many tokens the KV pool holds; >= 2. Example 65536.
-	PoolTokens int
-	// Vocab is the number of token ids, 0..Vocab-1; >= 1. Example 32000.
-	Vocab int
-	// MaxOpenRequests bounds the requests in the table; a call beyond it is
-	// refused as busy. >= 1. Example 1024.
-	MaxOpenRequests int
+	ContextLength   int // of a request, prompt and output in tokens; >= 2. Example 4096
+	PoolTokens      int // that the KV pool holds; >= 2. Example 65536
+	Vocab           int // number of token ids, 0..Vocab-1; >= 1. Example 32000
+	MaxOpenRequests int // in the table; a call beyond it is refused as busy. >= 1. Example 1024
 	// MaxQueuedTokens bounds the prompt tokens of requests without output; zero means no
 	// bound. If no tokens are queued, a call of any size is accepted. Example 1000000.
 	MaxQueuedTokens int
@@ -27,36 +21,20 @@ type TableOptions struct {
 	// or replaces waiting requests of a lower priority (Displace). A call that has
 	// more requests by itself is invalid. Example 256.
 	MaxQueuedRequests int
-	// MaxRunning is how many requests the engine runs at once; zero means 1. No
-	// estimate refuses a call while fewer are open. Example 64.
-	MaxRunning int
+	MaxRunning        int // at once; zero means 1. No estimate refuses a call while fewer are open. Example 64
 	// QueueTimeout (queue-timeout) ends a call if none of its requests was admitted in
 	// time, RequestTimeout (request-timeout) a request that was not finished in time;
 	// zero means never. A call keeps its timeouts. With QueueTimeout, a call whose
 	// estimated wait exceeds half of the smaller timeout is refused as busy. Example 60s.
 	QueueTimeout, RequestTimeout time.Duration
-	// Priorities says that the engine uses priorities. Otherwise a request with a
-	// priority is refused, because it would have no effect. LowFirst reverses
-	// their order (schedule-low-priority-values-first).
-	Priorities, LowFirst bool
-	// Displace lets a call beyond MaxQueuedRequests replace waiting requests of a
-	// lower priority. For a queue that is ordered by priority.
-	Displace bool
-	// Fair says that tenants take turns, so a call waits for its tenant's share only.
-	Fair bool
-	// MaxLogprobs bounds the top logprobs per position; 0: the chosen token. Example 20.
-	MaxLogprobs int
-	// MaxStopBytes bounds the total bytes of a request's stop strings; zero means 4096.
-	MaxStopBytes int
-	// SuspectLimit crashes in a row without progress isolate a request; zero means 2.
-	SuspectLimit int
-}
-
-func (o TableOptions) withDefaults() TableOptions {
-	o.MaxStopBytes = cmp.Or(o.MaxStopBytes, 4096)
-	o.SuspectLimit = cmp.Or(o.SuspectLimit, 2)
-	o.MaxRunning = cmp.Or(o.MaxRunning, 1)
-	return o
+	Priorities                   bool // the engine uses them; otherwise they have no effect, so they are refused
+	LowFirst                     bool // reverses their order (schedule-low-priority-values-first)
+	// Displace: a call beyond MaxQueuedRequests replaces waiting requests of lower priority.
+	Displace     bool
+	Fair         bool // tenants take turns, so a call waits for its tenant's share only
+	MaxLogprobs  int  // bounds the top logprobs per position; 0: the chosen token. Example 20
+	MaxStopBytes int  // of all stop strings of a request; zero means 4096
+	SuspectLimit int  // crashes in a row without progress that isolate a request; zero means 2
 }
 
 func (o TableOptions) Validate() error {

@@ -136,10 +136,6 @@ func TestTextBuffer(t *testing.T) {
 			t.Fatalf("got %q, want %q", b.text(), want)
 		}
 	}
-	b.reset()
-	if !b.empty() || b.text() != "" {
-		t.Fatalf("reset left %q", b.text())
-	}
 }
 
 func BenchmarkStopMatcher(b *testing.B) {

@@ -47,7 +47,9 @@ func NewTable(opt TableOptions) *Table {
 	if err := opt.Validate(); err != nil {
 		invariants.Fail("%v", err)
 	}
-	opt = opt.withDefaults()
+	opt.MaxStopBytes = cmp.Or(opt.MaxStopBytes, 4096)
+	opt.SuspectLimit = cmp.Or(opt.SuspectLimit, 2)
+	opt.MaxRunning = cmp.Or(opt.MaxRunning, 1)
 	return &Table{opt: opt, throughput: newThroughput(opt.MaxRunning), backlog: backlog{classes: map[class]int{}},
 		entries: map[messages.RequestID]*entry{},
 		calls:   map[messages.CallID]*call{},

@@ -30,8 +30,3 @@ func (b *textBuffer) text() string {
 	}
 	return b.many.String()
 }
-
-func (b *textBuffer) reset() {
-	b.one = ""
-	b.many.Reset()
-}

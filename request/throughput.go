@@ -15,12 +15,9 @@ func work(prompt int, output float64) float64 { return float64(prompt) + outputW
 
 // How much of the past the throughput remembers.
 const (
-	// throughputMemory is the time constant with which measurements decay.
-	throughputMemory = 10 * time.Second
-	// slowestFade bounds the decay per step: about the last 16 steps always count.
-	slowestFade = 1 - 1./16
-	// firstGuess is the expected length of an output, in tokens, before one has ended.
-	firstGuess = 128
+	throughputMemory = 10 * time.Second // time constant with which measurements decay
+	slowestFade      = 1 - 1./16        // bounds the decay per step: about the last 16 steps always count
+	firstGuess       = 128              // expected length of an output, in tokens, before one has ended
 )
 
 // throughput is the work of the engine per request-second, with decayed sums: busy and

@@ -6,8 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// The wait of a new request for its admission is estimated from the work ahead
-// of it and the throughput of the engine:
+// The wait of a new request is estimated from the work ahead and the engine's throughput:
 //
 //	work = requests ahead × mean work of the waiting requests
 //	wait = work / throughput
