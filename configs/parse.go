@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -65,20 +66,10 @@ const aMap, aList, aString = "a map", "a list", "a string"
 
 // kind describes the type of a value. Formats read 0123 as 83 and 1.10 as 1.1, so a text
 // without quotes may no longer be what the user wrote.
-func kind(value any) string {
-	switch reflect.ValueOf(value).Kind() {
-	case reflect.Map:
-		return aMap
-	case reflect.Slice:
-		return aList
-	case reflect.String:
-		return aString
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Struct:
-		return "a date or time"
-	}
-	return "a number"
+func kind(value any) string { return cmp.Or(kinds[reflect.ValueOf(value).Kind()], "a number") }
+
+var kinds = map[reflect.Kind]string{
+	reflect.Map: aMap, reflect.Slice: aList, reflect.String: aString, reflect.Bool: "a boolean", reflect.Struct: "a date or time",
 }
 
 // items converts a value to a new list. A text is split at commas.

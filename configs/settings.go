@@ -13,12 +13,9 @@ import (
 type mark uint8
 
 const (
-	// serve: only servers use it; other commands have no flag for it.
-	serve mark = 1 << iota
-	// secret: an API key. An empty one is an error, and it is never shown.
-	secret
-	// live: it can change while the server runs.
-	live
+	serve  mark = 1 << iota // only servers use it; other commands have no flag for it
+	secret                  // an API key. An empty one is an error, and it is never shown
+	live                    // it can change while the server runs
 )
 
 type setting struct {
@@ -45,8 +42,7 @@ func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() 
 func (c *Config) settings() []setting {
 	return []setting{
 		// What is served, and on what.
-		{key: "model", alias: "model-path", to: &c.Model,
-			usage: "model directory in Hugging Face format, or a GGUF file. Default: the embedded model"},
+		{key: "model", alias: "model-path", to: &c.Model, usage: "model directory in Hugging Face format, or a GGUF file. Default: the embedded model"},
 		{key: "served-model-name", to: &c.ServedModelName, usage: "model name in the API. Default: the name of the directory or file"},
 		{key: "load-format", to: &c.Open.LoadFormat, check: oneOf("auto", "dummy"),
 			usage: "auto reads the weights; dummy makes random weights from config.json alone"},
@@ -56,8 +52,7 @@ func (c *Config) settings() []setting {
 		{key: "sampling-defaults", to: &c.SamplingFrom, check: oneOf("model", "openai"),
 			usage: "defaults of sampling parameters: model (from generation_config.json) or openai (temperature 1, top_p 1)"},
 		{key: "device", to: &c.Device, check: oneOf("cpu"), usage: "compute device: cpu"},
-		{key: "threads", to: &c.CPU.Threads, check: within(0, 1024),
-			usage: "worker threads of the CPU device; 0: one per core. Example: 8"},
+		{key: "threads", to: &c.CPU.Threads, check: within(0, 1024), usage: "worker threads of the CPU device; 0: one per core. Example: 8"},
 		{key: "instruction-set", to: &c.CPU.InstructionSet, check: oneOf("auto", "amx", "avx512", "avx2", "portable"),
 			usage: "instruction set of the CPU device: auto (the best that the processor has), amx, avx512, avx2 or portable (plain Go). Results differ by rounding, except between amx and avx512. Example: avx2"},
 		{key: "activation-dtype", to: &c.CPU.Activations, check: oneOf("auto", "f32", "int8"),
@@ -106,10 +101,8 @@ func (c *Config) settings() []setting {
 			usage: "how the tenant of a request is determined for schedule-policy fair: api-key, user (the request's user field) or auto (api-key if keys are required, otherwise user)"},
 		{key: "record-trace", to: &c.RecordTrace, marks: serve,
 			usage: "record a trace to this file: arrival times, lengths and anonymised page hashes, no text. For troupe replay --format jsonl"},
-		{key: "log-level", to: &c.LogLevel, marks: live, check: oneOf("debug", "info", "warn", "error"),
-			usage: "debug, info, warn or error"},
-		{key: "log-format", to: &c.LogFormat, check: oneOf("auto", "text", "json"),
-			usage: "text, json or auto (text on a terminal, JSON otherwise)"},
+		{key: "log-level", to: &c.LogLevel, marks: live, check: oneOf("debug", "info", "warn", "error"), usage: "debug, info, warn or error"},
+		{key: "log-format", to: &c.LogFormat, check: oneOf("auto", "text", "json"), usage: "text, json or auto (text on a terminal, JSON otherwise)"},
 
 		// The scheduler.
 		{key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve, check: within(1, 64),
@@ -127,10 +120,8 @@ func (c *Config) settings() []setting {
 		{key: "priority-scheduling-preemption-threshold", to: &c.Batch.PreemptionThreshold, check: within(0, 1<<31),
 			usage: "a request preempts another only if its priority is higher by more than this. Example: 0 for any difference"},
 		{key: "schedule-seed", to: &c.ScheduleSeed, check: within(0, 1<<31-1), usage: "seed of schedule-policy random. Example: 7"},
-		{key: "fair-input-weight", to: &c.Queue.FairInputWeight, check: within(0.001, 1000),
-			usage: "cost of an input token with schedule-policy fair; above 0"},
-		{key: "fair-output-weight", to: &c.Queue.FairOutputWeight, check: within(0.001, 1000),
-			usage: "cost of an output token with schedule-policy fair; above 0"},
+		{key: "fair-input-weight", to: &c.Queue.FairInputWeight, check: within(0.001, 1000), usage: "cost of an input token with schedule-policy fair; above 0"},
+		{key: "fair-output-weight", to: &c.Queue.FairOutputWeight, check: within(0.001, 1000), usage: "cost of an output token with schedule-policy fair; above 0"},
 		{key: "max-running-requests", to: &c.Pool.MaxRunning, check: within(0, 1<<20),
 			usage: "maximum number of requests that run at the same time; 0: the device's default (CPU: 64)"},
 		{key: "max-prefill-tokens", to: &c.Batch.MaxPrefillTokens, check: within(1, 1<<30),
@@ -166,8 +157,7 @@ func (c *Config) settings() []setting {
 		{key: "disable-radix-cache", to: &c.DisableRadixCache, usage: "disable the prefix cache"},
 		{key: "radix-eviction-policy", to: &c.EvictionPolicy, check: oneOf(policies.Names()...),
 			usage: "which entry the prefix cache evicts first: lru (least recently used), lfu (least frequently used), slru (entries used once before entries used more often), fifo (oldest), filo (newest), mru (most recently used), priority (lowest request priority) or gittins (learns which conversations continue; 240 bytes more per page)"},
-		{key: "kv-events", to: &c.Cache.Events, marks: serve,
-			usage: "publish changes of the prefix cache at /v1/kv_events; costs a SHA-256 per computed page"},
+		{key: "kv-events", to: &c.Cache.Events, marks: serve, usage: "publish changes of the prefix cache at /v1/kv_events; costs a SHA-256 per computed page"},
 		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve, check: within(1, 1<<30),
 			usage: "number of past page hashes kept so that reconnecting readers can resume (8 bytes each; soft limit). Example: 65536"},
 	}

@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// quiet is the pause in events before a file is read: editors write in several steps.
-	quiet = 200 * time.Millisecond
-	// patience limits this wait: other programs may keep writing to the same folder.
-	patience = 10 * quiet
+	quiet    = 200 * time.Millisecond // pause in events before a file is read: editors write in several steps
+	patience = 10 * quiet             // limits this wait: other programs may keep writing to the same folder
 )
 
 // Watch calls changed whenever the text of the config file differs from the last known
@@ -114,8 +112,7 @@ func follow(events *fsnotify.Watcher, folders []string) error {
 // maxLinks limits chains of links, as the system does.
 const maxLinks = 40
 
-// folders returns the folders in which a change can change the text of a file: the
-// folder of the file and of every link on the path to it.
+// folders returns the folders of a file and of every link on the path to it.
 func folders(file string) (list []string) {
 	path, err := filepath.Abs(file)
 	if err != nil { // the working directory was deleted
