@@ -16,9 +16,8 @@ import (
 // evictable pages is not short of memory: they are evicted when a request needs them.
 type MemoryStats struct {
 	Total int64 `json:"total_kv_cache"`
-	// Used is held by running requests: Locked + Leased.
-	Used int64 `json:"used_kv_cache"`
-	Free int64 `json:"free_kv_cache"`
+	Used  int64 `json:"used_kv_cache"` // held by running requests: Locked + Leased
+	Free  int64 `json:"free_kv_cache"`
 	// Evictable is cached and not in use, Locked is cached and used by running requests,
 	// Leased is private to running requests. Free + Evictable + Locked + Leased = Total.
 	Evictable int64 `json:"evictable_kv_cache"`

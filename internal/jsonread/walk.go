@@ -22,12 +22,9 @@ type Limits struct {
 type Way uint8
 
 const (
-	// Check reads the value within the limits and keeps nothing of it.
-	Check Way = iota
-	// Build also makes a value of it.
-	Build
-	// Skim checks the syntax only, for long lists with their own reader and bounds.
-	Skim
+	Check Way = iota // reads the value within the limits and keeps nothing of it
+	Build            // also makes a value of it
+	Skim             // checks the syntax only, for long lists with their own reader and bounds
 )
 
 // Builder makes values of the JSON. Strings share its memory; true, false, null are Go's.
@@ -115,8 +112,7 @@ type pathElem struct {
 
 func (w *walk) offset() int { return int(w.from.InputOffset()) }
 
-// newWalk checks the encoding in a pass of its own: that is fast, and jsontext would
-// also refuse a lone half of a surrogate pair.
+// newWalk checks UTF-8 itself: it is fast, and jsontext would also refuse half a surrogate pair.
 func newWalk(ctx context.Context, text []byte, limits Limits, build *Builder) (walk, error) {
 	if !utf8.Valid(text) {
 		return walk{}, &Error{Kind: NotUTF8, Offset: firstInvalid(text)}

@@ -15,11 +15,6 @@ import (
 	"unicode/utf8"
 )
 
-// steers reports whether a character is written as an escape.
-func steers(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
-}
-
 // clean reports whether a text is printable ASCII, perhaps with a line end, as most are.
 func clean[T ~string | ~[]byte](text T) bool {
 	for i := range len(text) {
@@ -30,7 +25,7 @@ func clean[T ~string | ~[]byte](text T) bool {
 	return true
 }
 
-// keep returns how many bytes of a text stay unchanged at a character that steers.
+// keep returns how many bytes of a text stay unchanged at a character that is to be escaped.
 type keep func(text []byte, at int) (bytes int)
 
 func nothing([]byte, int) int { return 0 }
@@ -84,7 +79,7 @@ func appendEscaped(to, text []byte, keep keep) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			to = append(to, "\ufffd"...)
-		case steers(r):
+		case unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
 			if kept := keep(text, i); kept > 0 {
 				to = append(to, text[i:i+kept]...)
 				n = kept

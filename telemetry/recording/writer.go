@@ -100,12 +100,11 @@ type Entry struct {
 type Arrived struct {
 	// At counts from the start; a time before that of the last request is moved up to it.
 	At       time.Duration
-	Input    int // tokens of the prompt
-	PageSize int // tokens in a page; 0 when there are no hashes
-	// Pages are hashes of the prompt's whole pages, each over all up to its end. Copied.
-	Pages []uint64
-	// Conversation and Tenant are any names, empty where unknown.
-	Conversation, Tenant string
+	Input    int      // tokens of the prompt
+	PageSize int      // tokens in a page; 0 when there are no hashes
+	Pages    []uint64 // hashes of the prompt's whole pages, each over all up to its end; copied
+
+	Conversation, Tenant string // any names, empty where unknown
 	Priority             int32
 }
 
