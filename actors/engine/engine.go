@@ -175,8 +175,7 @@ func await[T any](ctx context.Context, from <-chan T) (value T, err error) {
 	return value, err
 }
 
-// Configure sets new limits of intake and waits until they apply. If it returns an
-// error that is not the context's, nothing has changed.
+// Configure sets intake's limits and waits. After an error other than the context's none has changed.
 func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) error {
 	reply := make(chan string, 1)
 	e.Send(&messages.ConfigureIntake{Limits: limits, Reply: reply})
@@ -187,8 +186,7 @@ func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) er
 	return err
 }
 
-// Stop stops every actor and waits until the device is idle. Open requests are lost;
-// call Drain first.
+// Stop stops every actor and waits for the device. Call Drain first: open requests are lost.
 func (e *Engine) Stop(ctx context.Context) error {
 	for _, m := range e.members {
 		m.ready.Store(false)

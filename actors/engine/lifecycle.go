@@ -9,13 +9,9 @@ import (
 
 // Backoff is the pause between two epochs. Zero fields mean the defaults.
 type Backoff struct {
-	// Base is the pause after the first failure, doubled by each in a row. Default 10ms.
-	Base time.Duration
-	// Cap is the longest pause. Default 5s.
-	Cap time.Duration
-	// Quiesce is how long a device may take to become idle; then the process ends.
-	// Default 60s.
-	Quiesce time.Duration
+	Base    time.Duration // pause after the first failure, doubled by each in a row. Default 10ms
+	Cap     time.Duration // longest pause. Default 5s
+	Quiesce time.Duration // for the device to become idle; then the process ends. Default 60s
 }
 
 func (b Backoff) withDefaults() Backoff {
@@ -116,8 +112,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 	return do
 }
 
-// fail ends the epoch at the first report; later ones are consequences. Epoch 0 means
-// the current one (intake has none).
+// fail ends the epoch at the first report; later ones are consequences. Epoch 0: the current one.
 func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages.Outbox) (do effects) {
 	if e.Epoch != 0 && e.Epoch != l.epoch {
 		out.Record(messages.StaleMessages, 1)

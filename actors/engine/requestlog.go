@@ -101,8 +101,7 @@ func (r *formerLog) ended(now time.Duration, end messages.RequestEnded) {
 	e.Msg("request ended")
 }
 
-// cacheLog logs for each admitted request how much of its prefix was cached and why the
-// match ended there, and what was evicted.
+// cacheLog logs the cached prefix of each admitted request, why it ended there, and evictions.
 type cacheLog struct {
 	*radix.Core
 	log      zerolog.Logger

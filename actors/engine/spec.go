@@ -20,10 +20,8 @@ import (
 // Spec describes an engine, or several behind one intake. The executors (with devices,
 // weights and pools) and intake's table belong to the process and outlive the epochs.
 type Spec struct {
-	Name string // of the root actor; "engine" when empty
-	// Members are the engines behind intake, at least one. Each has its own actors,
-	// pool and epochs; Dispatch chooses among several.
-	Members  []Member
+	Name     string           // of the root actor; "engine" when empty
+	Members  []Member         // the engines behind intake, at least one; each has its own actors, pool and epochs
 	Dispatch dispatch.Options // its Replicas is set to the number of members
 	Queue    queue.Options
 	Batch    former.Options
@@ -36,23 +34,19 @@ type Spec struct {
 	Log      zerolog.Logger
 	// OnFatal is called when the engine gives up: the device failed for good or does not
 	// become idle. It must end the process, or pass the requests on, without blocking.
-	OnFatal func(error)
-	// Observer, if set, adds the actor that publishes what is cached; needs Cache.Events.
-	Observer *observer.Options
+	OnFatal  func(error)
+	Observer *observer.Options // if set, adds the actor that publishes what is cached; needs Cache.Events
 	// Intercept and Props are for tests: fault injection, dispatchers.
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption
-	// Clock and After are time, virtual in tests: the time since the start, and a call
-	// of f after d. Nil means the real one.
-	Clock func() time.Duration
-	After func(d time.Duration, f func())
+	Clock     func() time.Duration            // time since the start, virtual in tests; nil: the real one
+	After     func(d time.Duration, f func()) // calls f after d in that time
 }
 
 // Member is one engine of a Spec.
 type Member struct {
 	Executor runner.Executor
 	Meter    messages.Meter // nil means the Spec's
-	// OnEpoch, if not nil, is called before the actors of an epoch start, when every
-	// page is free. It must not block.
+	// OnEpoch, if not nil, is called before an epoch starts, with all pages free. It must not block.
 	OnEpoch func(messages.Epoch)
 }

@@ -26,11 +26,9 @@ import (
 type Options struct {
 	// Keep is how many page hashes of past events are kept for readers that reconnect, 8
 	// bytes each; a soft limit: the newest event is always kept. Zero means DefaultKeep.
-	Keep int
-	// Readers is how many may read at once, a hard limit. Zero means 64.
-	Readers int
-	// Stream identifies the process; random.
-	Stream uint64
+	Keep    int
+	Readers int    // that may read at once, a hard limit. Zero means 64
+	Stream  uint64 // identifies the process; random
 }
 
 // DefaultKeep is 2 MiB.
@@ -69,8 +67,7 @@ type core struct {
 type observed struct {
 	header  messages.Header // of the newest epoch
 	changes uint64          // of the last CacheChanged in the epoch
-	// unsure: something may have been lost, so the next event must clear.
-	unsure bool
+	unsure  bool            // something may have been lost, so the next event must clear
 }
 
 func newCore(opt Options) *core {
@@ -159,7 +156,6 @@ func (c *core) subscribe(m *messages.SubscribeEvents) {
 	}
 }
 
-// drop ends a subscription, if it is open.
 func (c *core) drop(id messages.Subscription) {
 	if events := c.readers[id]; events != nil {
 		close(events)
