@@ -91,7 +91,7 @@ func newServe() *cobra.Command {
 	return c
 }
 
-func (b *serveCommand) check() (err error) {
+func (b *serveCommand) check(flags *pflag.FlagSet) (err error) {
 	if err := cmp.Or(work.AtLeast(0, b.load.Sessions, "num-prompts"), work.AtLeast(0, b.load.Concurrency, "concurrency"), work.AtLeast(0, b.setup.Warmup, "warmup-requests"),
 		work.AtLeast(0, b.load.Duration, "duration"), work.AtLeast(0, b.client.Timeout, "request-timeout")); err != nil {
 		return err
@@ -112,7 +112,10 @@ func (b *serveCommand) check() (err error) {
 	if b.setup.Objectives, err = load.ParseObjectives(b.goodput); err != nil {
 		return fmt.Errorf("--goodput: %w", err)
 	}
-	return nil
+	if err := b.work.check(flags, b.load.Arrivals != nil); err != nil {
+		return err
+	}
+	return b.defaults(flags)
 }
 
 func parseRate(text string) (float64, error) {
@@ -124,13 +127,7 @@ func parseRate(text string) (float64, error) {
 }
 
 func (b *serveCommand) run(c *cobra.Command) error {
-	if err := b.check(); err != nil {
-		return err
-	}
-	if err := b.work.check(c.Flags(), b.load.Arrivals != nil); err != nil {
-		return err
-	}
-	if err := b.defaults(c.Flags()); err != nil {
+	if err := b.check(c.Flags()); err != nil {
 		return err
 	}
 	var detail *os.File

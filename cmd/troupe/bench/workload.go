@@ -29,6 +29,8 @@ var datasets = map[string][]string{
 	"trace":         {"trace-format", "speed"},
 }
 
+var datasetNames = []string{"random", "shared-prefix", "gsm8k", "sharegpt", "trace"} // as the help lists them
+
 // workload has the flags that choose the requests.
 type workload struct {
 	dataset, path string
@@ -46,7 +48,7 @@ type workload struct {
 }
 
 func (w *workload) add(flags *pflag.FlagSet) {
-	flags.StringVar(&w.dataset, "dataset", "random", "kind of requests: "+strings.Join(datasetNames(), ", "))
+	flags.StringVar(&w.dataset, "dataset", "random", "kind of requests: "+strings.Join(datasetNames, ", "))
 	flags.StringVar(&w.path, "dataset-path", "", "file for gsm8k (JSON lines), sharegpt (JSON) or trace")
 	flags.Uint64Var(&w.seed, "seed", 1, "random seed: equal seeds give equal requests at equal times")
 	flags.IntVar(&w.turns, "turns", 1, "turns per conversation; each request includes the previous answers (random, shared-prefix, sharegpt)")
@@ -67,15 +69,11 @@ func (w *workload) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&w.trace.Speed, "speed", 1, "speed factor: 2 replays the trace twice as fast")
 }
 
-func datasetNames() []string {
-	return []string{"random", "shared-prefix", "gsm8k", "sharegpt", "trace"}
-}
-
 // check refuses flags that would have no effect.
 func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 	if _, known := datasets[w.dataset]; !known {
-		err := fmt.Errorf("%q is not known; use one of %s", w.dataset, strings.Join(datasetNames(), ", "))
-		return cli.UnknownValue("--dataset", err, w.dataset, datasetNames())
+		err := fmt.Errorf("%q is not known; use one of %s", w.dataset, strings.Join(datasetNames, ", "))
+		return cli.UnknownValue("--dataset", err, w.dataset, datasetNames)
 	}
 	for name, only := range datasets {
 		for _, flag := range only {
@@ -117,8 +115,7 @@ func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 // madeUp reports whether prompts are random, so that answers have no natural end.
 func (w *workload) madeUp() bool { return w.dataset != "gsm8k" && w.dataset != "sharegpt" }
 
-// wantsIDs reports whether prompts can be token ids. In conversations they cannot,
-// because the server's answers are text.
+// wantsIDs: prompts can be token ids. In conversations they cannot: the server's answers are text.
 func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
 
 // writer chooses token ids or words. The server shows how many tokens a word has.

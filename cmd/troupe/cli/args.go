@@ -31,8 +31,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes no arguments; give %s", name, strings.Join(flags, " or "))
 }
 
-// knownCommand refuses the arguments of a command that has others below it: they are
-// names that none of these has.
+// knownCommand refuses names that none of the commands below a command has.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -1,5 +1,4 @@
-// Package cli has what the commands share: the root command, settings, logs, an engine
-// for one command, and the printing of results.
+// Package cli has what commands share: the root command, settings, logs, an engine, printing.
 package cli
 
 import (

@@ -24,8 +24,7 @@ func Logger(c *configs.Config) zerolog.Logger {
 	return newLog(out, c.LogFormat == "text" || c.LogFormat == "auto" && terminal, terminal).Level(level).With().Timestamp().Logger()
 }
 
-// QuietLogger is Logger for a command that does not serve: it logs only warnings,
-// unless --log-level is given.
+// QuietLogger is for commands that do not serve: only warnings, unless --log-level is given.
 func QuietLogger(c *cobra.Command, cfg *configs.Config) zerolog.Logger {
 	log := Logger(cfg)
 	if !c.Flags().Changed("log-level") {

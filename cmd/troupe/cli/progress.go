@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/internal/units"
 )
 
-// Status is a line on stderr that shows the progress of long work. It writes nothing
-// if stderr is not a terminal.
+// Status shows the progress of long work in a line on stderr, if that is a terminal.
 type Status struct {
 	began, shown time.Time
 	on           bool

@@ -1,5 +1,4 @@
-// Package inspect is `troupe inspect`: settings, memory, prefix cache, tokens,
-// chat templates and logits.
+// Package inspect is `troupe inspect`: settings, memory, cache, tokens, templates, logits.
 //
 // # Parts
 //
@@ -24,13 +23,17 @@ func New() *cobra.Command {
 		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
 }
 
-// openModel opens a model's files and the device. The caller closes the checkpoint.
-func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
-	cfg, err := cli.Config(c)
-	if err != nil {
-		return nil, "", nil, nil, err
+// openFiles returns the settings, the files of their model, and its name.
+func openFiles(c *cobra.Command) (cfg *configs.Config, files model.Files, name string, err error) {
+	if cfg, err = cli.Config(c); err == nil {
+		files, name, err = node.Files(cfg)
 	}
-	files, name, err := node.Files(cfg)
+	return cfg, files, name, err
+}
+
+// openModel opens a model and the device. The caller closes the checkpoint.
+func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
+	cfg, files, name, err := openFiles(c)
 	if err != nil {
 		return nil, "", nil, nil, err
 	}

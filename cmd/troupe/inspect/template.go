@@ -60,11 +60,7 @@ func inspectedTemplate(c *cobra.Command, file string, in *chat.Input) (*chat.Tem
 	if file != "" {
 		return node.TemplateFile(file)
 	}
-	cfg, err := cli.Config(c)
-	if err != nil {
-		return nil, err
-	}
-	files, name, err := node.Files(cfg)
+	cfg, files, name, err := openFiles(c)
 	if err != nil {
 		return nil, err
 	}

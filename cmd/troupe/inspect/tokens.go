@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
-	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
@@ -16,11 +15,7 @@ func newTokens() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tokens", Short: `Tokenise JSONL {"text"} from stdin: ids, ids_special (with the special tokens that the tokenizer adds), decode (text of ids)`, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.Config(c)
-			if err != nil {
-				return err
-			}
-			files, _, err := node.Files(cfg)
+			cfg, files, _, err := openFiles(c)
 			if err != nil {
 				return err
 			}

@@ -44,8 +44,7 @@ type Options struct {
 	Progress func(done, total int64) // if not nil, called while weights load, in bytes
 	Engine   func(*engine.Spec)      // if not nil, changes the engine before it starts; for tests
 	Version  string                  // of the binary, for /server_info
-	// Unhashed: no hash of weights in the fingerprint; it would disturb a measurement.
-	Unhashed bool
+	Unhashed bool                    // no hash of weights in the fingerprint; it would disturb a measurement
 }
 
 // Node is a process that computes. Close it.
@@ -55,8 +54,8 @@ type Node struct {
 	Checkpoint *model.Checkpoint
 	Tokenizer  *tokenizer.Tokenizer
 	Template   *chat.Template // nil: none, or TemplateFault
-	// TemplateFault: why the model's chat template cannot be used; only chat needs one.
-	TemplateFault error
+
+	TemplateFault error // why the model's chat template cannot be used; only chat needs one
 	Device        gpu.Device
 	Model         gpu.Model   // of the first engine
 	Models        []gpu.Model // of all engines
@@ -64,12 +63,10 @@ type Node struct {
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
 	Engine        *engine.Engine
-	System        *actor.ActorSystem // of the engine
-	// Recording, if not nil, records the traffic of later APIs. The caller closes it.
-	Recording *recording.Recorder
-	Reloads   Reloads // if Why is not nil, how Serve reads the settings again
-	// Fatal receives why the engine gave up; then the process must end with an error.
-	Fatal chan error
+	System        *actor.ActorSystem  // of the engine
+	Recording     *recording.Recorder // if not nil, records the traffic of later APIs. The caller closes it
+	Reloads       Reloads             // if Why is not nil, how Serve reads the settings again
+	Fatal         chan error          // receives why the engine gave up; then the process must end with an error
 
 	config   atomic.Pointer[configs.Config]
 	files    model.Files

@@ -11,8 +11,7 @@ import (
 // Reloads is how a running server reads its settings again.
 type Reloads struct {
 	Load func() (*configs.Config, error) // reads all layers
-	// Why receives reasons for reloads, for the log; during a reload they may be merged.
-	Why <-chan string
+	Why  <-chan string                   // receives reasons, for the log; during a reload they may be merged
 }
 
 // follow reloads the settings until ctx ends.

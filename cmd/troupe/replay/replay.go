@@ -1,5 +1,4 @@
-// Package replay is `troupe replay`: recorded traffic on simulated engines, or on
-// a prefix cache alone.
+// Package replay is `troupe replay`: recorded traffic on simulated engines, or a prefix cache.
 package replay
 
 import (
