@@ -3,9 +3,11 @@
 //
 //	defaults < file (YAML, TOML or JSON) < environment (TROUPE_…) < flags
 //
-// Names are SGLang's if it has one. Unknown ones are errors that suggest the nearest.
+// Names are SGLang's if it has one. Unknown names in the file and in the environment
+// are errors that suggest the nearest known name.
 //
-// A setting is one row in settings.go. Some can change live; Changes refuses the others.
+// A setting is one row of the table in settings.go. Some settings can change while a
+// server runs; Changes refuses changes of the others.
 //
 // # Parts
 //

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// Default returns the settings without other layers; packages' defaults where right for a server.
+// Default returns the settings without file, environment and flags. Defaults of
+// packages are used where they are right for a server.
 func Default() *Config {
 	return &Config{
 		SamplingFrom: "model",

@@ -67,7 +67,8 @@ func readFile(name string) (*file, error) {
 
 var errNoKeys = errors.New("the file does not consist of keys and values")
 
-// jsonOnce refuses all but one JSON object without duplicate keys: viper's decoder does not.
+// jsonOnce checks that a text is one JSON object without duplicate keys, which viper's
+// decoder accepts.
 func jsonOnce(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	value, err := d.ReadValue()
@@ -118,7 +119,8 @@ type tomlError interface {
 	Position() (line, column int)
 }
 
-// unreadable adds to an error how to write the file, and the line, which YAML's texts have already.
+// unreadable adds to an error how to write the file, and the line if the parser knows it.
+// YAML's errors have it in their texts.
 func (f *file) unreadable(err error) error {
 	line := 0
 	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -175,7 +177,8 @@ func known(list []setting, written func(name string) string) (names []string) {
 // place returns the file and the line of a key, for errors.
 func (f *file) place(key string) string { return "file " + f.name + line(f.text, key) }
 
-// line returns ", line N" of a key, or "": in YAML a key need not be at the start of a line.
+// line returns ", line N" for the line on which a key begins, or "" if it is not found:
+// in YAML a key need not be at the start of a line.
 func line(text []byte, key string) string {
 	n := 0
 	for l := range bytes.Lines(text) {

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Load reads the settings. file may be empty; flags are AddFlags' after parsing, or nil. The
-// error lists everything that is wrong; with it, the settings may be nil or incomplete.
+// Load reads the settings. file may be empty; flags are those of AddFlags after parsing,
+// or nil. The error lists everything that is wrong. With an error, the settings may be
+// nil or incomplete.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	if flags == nil {
 		flags = &pflag.FlagSet{}

@@ -61,8 +61,9 @@ func (c *Core) changeOf(e *entry) *change {
 	return nil
 }
 
-// add completes a change, after the entry's previous one, with the text piece and at the end also
-// rest, and appends it. n is the number of output tokens. It reports whether the output is over.
+// add completes a change with its text and appends it. The text is piece, and at the end
+// also rest; n is the number of output tokens. It continues from the entry's change
+// before it. It reports whether the output is over.
 func (c *Core) add(ch change, n int, piece, rest string) (over bool) {
 	e := ch.e
 	from := stopStep{state: e.stop, held: e.held}
@@ -81,8 +82,9 @@ func (c *Core) add(ch change, n int, piece, rest string) (over bool) {
 	return ch.over()
 }
 
-// streamAt takes an entry's stream after n tokens from the entry: copying it would cost time.
-// It rebuilds it from the accepted tokens if there is none or a panic has interrupted its use.
+// streamAt takes an entry's stream after n tokens from the entry. It rebuilds the stream
+// from the accepted tokens if there is none or a panic has interrupted its use. Copying
+// it would cost time for each token.
 func (c *Core) streamAt(e *entry, n int) Stream {
 	s := e.stream
 	e.stream = nil
@@ -136,7 +138,8 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 	c.finish(now, e, f, out)
 }
 
-// commitToken appends an accepted token, whose text begins at offset. Progress clears the suspicion.
+// commitToken appends an accepted token, whose text begins at an offset of the whole
+// text. Progress clears the suspicion.
 func (c *Core) commitToken(now time.Duration, ch *change, offset int, out *messages.Outbox) {
 	e := ch.e
 	e.suspicion = 0

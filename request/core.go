@@ -12,7 +12,8 @@ type CoreOptions struct {
 	Sink        Sink // nil means Channels
 }
 
-// change is what a token, or an end without one, changes in an entry; computed before it is committed.
+// change is what one token, or an end without a token, changes in an entry. It is
+// computed before anything is committed.
 type change struct {
 	e        *entry
 	hasToken bool

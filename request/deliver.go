@@ -8,7 +8,8 @@ type outputCell struct {
 	token [1]messages.OutputToken
 }
 
-// emit delivers an entry's output, and then drops it, if its client wants it and there is space.
+// emit delivers an entry's output if its client wants it now and the channel has space.
+// Output is dropped only after it was delivered.
 func (c *Core) emit(e *entry) {
 	k := e.call
 	if k.disconnected || k.paused || e.delivered {

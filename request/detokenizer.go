@@ -8,10 +8,12 @@ type Detokenizer interface {
 	NewStream(context []int32, keepSpecial, continues bool) Stream
 }
 
-// Stream is the detokeniser of one output: the same tokens always give the same text.
+// Stream is the detokeniser of one output. It must be deterministic: the same
+// tokens give the same text, however often it is rebuilt.
 type Stream interface {
 	// Push returns the text that the next token completes: whole UTF-8 characters, or "".
 	Push(id int32) string
-	// Flush returns how an unfinished character is shown at the end. No tokens follow.
+	// Flush returns the rest of an unfinished character as it is shown at the end
+	// of the output. No tokens are pushed after it.
 	Flush() string
 }

@@ -107,7 +107,8 @@ func (e *entry) usageNow() messages.Usage {
 	return messages.Usage{PromptTokens: len(e.sub.Prompt), CompletionTokens: len(e.output), CachedTokens: e.cached}
 }
 
-// releaseTokens makes tokens ready whose text is final, or all. Offsets stay inside the shown text.
+// releaseTokens makes the tokens ready whose text is final, or all at the end. Their
+// offsets stay inside the text that is shown.
 func (e *entry) releaseTokens(all bool) {
 	n := 0
 	for n < len(e.heldTokens) && (all || e.heldTokens[n].end <= e.final) {

@@ -57,8 +57,9 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 	c.takeWaiting()
 }
 
-// countSuspects counts a crash for each suspect. One that was isolated and made no progress ends,
-// unless others are suspected too: of several engines, its own may have had requests before.
+// countSuspects counts a crash for each suspect. One that was isolated and made no
+// progress ends, unless others are suspected with it: of several engines, the one that
+// it went to may have had requests before.
 func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated messages.RequestID, out *messages.Outbox) {
 	t := c.table
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
@@ -106,8 +107,9 @@ func (c *Core) leaveEngine() {
 // quarantined: the request was in too many crashes without progress.
 func (c *Core) quarantined(e *entry) bool { return e.suspicion >= c.table.opt.SuspectLimit }
 
-// submitFresh sends requests that became ready and have not ended to the engine. While one is
-// isolated, all others wait: if the engine crashes then, that request is the cause.
+// submitFresh sends the requests that became ready to the engine, unless they have
+// ended since. While a quarantined request is isolated, all others wait: if the engine
+// crashes then, that request is the cause.
 func (c *Core) submitFresh(out *messages.Outbox) {
 	t := c.table
 	if !t.engine.up {

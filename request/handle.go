@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Handle handles one message. Events for clients go to the sink at once. For panics see doc.go.
+// Handle handles one message. Events for clients go to the sink at once, all other
+// effects to out. For panics see the package comment.
 func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Outbox) {
 	c.current = nil
 	c.table.throughput.advance(now, c.table.occupied())

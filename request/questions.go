@@ -68,7 +68,8 @@ func (c *Core) configure(m *messages.ConfigureIntake) {
 	answer(m.Reply, "")
 }
 
-// answer replies without blocking. The protocol rules out that the channel is full.
+// answer replies to an administrative question without blocking. The reply is
+// dropped if the channel is full, which the protocol rules out.
 func answer[T any](reply chan<- T, value T) {
 	select {
 	case reply <- value:

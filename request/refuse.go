@@ -96,7 +96,8 @@ func (t *Table) busy(s *messages.Submission, excess int, message string) *messag
 // longestPause is the largest Retry-After in seconds: longer estimates are too rough.
 const longestPause = 600
 
-// pause is the seconds until a new request would be admitted, and excess requests have ended.
+// pause is after how many seconds a client should try again: when a new request would
+// be admitted, and excess requests have ended.
 func (t *Table) pause(s *messages.Submission, excess int) int {
 	wait := max(t.wait(s), t.timeFor(excess))
 	return int(min(max(math.Ceil(wait.Seconds()), 1), longestPause))

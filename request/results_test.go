@@ -208,13 +208,13 @@ func TestContradictionsEndTheEpoch(t *testing.T) {
 	}
 	for want, m := range map[string]messages.StepResults{
 		"step results 4: they came after message 2": {Seq: 4},
-		"at position 0 belongs to request 9":           {Tokens: []messages.TokenResult{tok(9, 0)}},
-		"at position 0, but has 2 tokens":              {Tokens: []messages.TokenResult{tok(1, 0)}},
-		"at position 3, but has 2 tokens":              {Tokens: []messages.TokenResult{tok(1, 3)}},
-		"at position 2, but has 3 tokens":              {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 2)}},
-		"at position 4, but has 3 tokens":              {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 4)}},
-		"got token 99, which is outside":               {Tokens: []messages.TokenResult{{ID: 1, Position: 2, Token: 99}}},
-		"released request 1 (cancelled)":               {Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndCancelled}}},
+		"at position 0 belongs to request 9":        {Tokens: []messages.TokenResult{tok(9, 0)}},
+		"at position 0, but has 2 tokens":           {Tokens: []messages.TokenResult{tok(1, 0)}},
+		"at position 3, but has 2 tokens":           {Tokens: []messages.TokenResult{tok(1, 3)}},
+		"at position 2, but has 3 tokens":           {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 2)}},
+		"at position 4, but has 3 tokens":           {Tokens: []messages.TokenResult{tok(1, 2), tok(1, 4)}},
+		"got token 99, which is outside":            {Tokens: []messages.TokenResult{{ID: 1, Position: 2, Token: 99}}},
+		"released request 1 (cancelled)":            {Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndCancelled}}},
 	} {
 		r := newRig(t, letters())
 		r.start()

@@ -1,8 +1,9 @@
 package request
 
-// matcher finds the first stop string in a text that comes in pieces, with an Aho–Corasick
-// automaton: amortised O(1) per byte of text, memory proportional to the stop strings. It is
-// immutable and shared by the choices of a prompt. The state is a node, 0 at the start.
+// matcher finds the first stop string in a text that comes in pieces, with an
+// Aho–Corasick automaton: amortised O(1) per byte of text, memory proportional to
+// the stop strings. It is immutable after newMatcher and shared by the choices of
+// a prompt. The state of a text is a node, 0 at its start.
 type matcher struct {
 	stops []string
 	nodes []stopNode // nodes[0] is the root
@@ -87,7 +88,8 @@ func (m *matcher) next(n int32, b byte) int32 {
 	}
 }
 
-// stopStep is the state after a piece of text; only values, so it can be computed ahead and dropped.
+// stopStep is the state after a piece of text. It only holds strings and numbers,
+// so it can be computed ahead and thrown away.
 type stopStep struct {
 	state int32
 	final string // text that cannot become part of a stop string

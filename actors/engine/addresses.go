@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-engine/troupe/sched/dispatch"
 )
 
-// Processes are found by name, so an actor can have routes to others that do not run yet. The
-// names contain the epoch, so a late message to an older actor is a dead letter.
+// Processes are found by name, so that an actor can have routes to others that do not
+// run yet. The names of an epoch's actors contain the epoch, so a late message to an
+// older actor is a dead letter and not a wrong message.
 func supervisorName(member int) string {
 	if member == 0 {
 		return "supervisor"

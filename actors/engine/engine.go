@@ -175,7 +175,8 @@ func await[T any](ctx context.Context, from <-chan T) (value T, err error) {
 	return value, err
 }
 
-// Configure sets intake's limits and waits. After an error other than the context's none has changed.
+// Configure sets new limits of intake and waits until they apply. If it returns an
+// error that is not the context's, nothing has changed.
 func (e *Engine) Configure(ctx context.Context, limits messages.IntakeLimits) error {
 	reply := make(chan string, 1)
 	e.Send(&messages.ConfigureIntake{Limits: limits, Reply: reply})

@@ -101,7 +101,8 @@ func (r *formerLog) ended(now time.Duration, end messages.RequestEnded) {
 	e.Msg("request ended")
 }
 
-// cacheLog logs the cached prefix of each admitted request, why it ended there, and evictions.
+// cacheLog logs for each admitted request how much of its prefix was cached and why the
+// match ended there, and what was evicted.
 type cacheLog struct {
 	*radix.Core
 	log      zerolog.Logger

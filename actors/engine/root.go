@@ -8,8 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// root is the parent of all actors. It keeps intake and the supervisors apart, so that the mailbox
-// of one survives a panic of the other: children and their mailboxes stop with their parent.
+// root is the parent of all actors. It keeps intake and the supervisors apart, so that
+// the mailbox of one survives a panic of the other: an actor is stopped with its
+// children and their mailboxes.
 type root struct{ *Engine }
 
 func (r root) Receive(ctx actor.Context) {

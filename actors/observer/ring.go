@@ -26,7 +26,8 @@ func (r *ring) add(e messages.ObservedEvent) messages.ObservedEvent {
 	return e
 }
 
-// after copies the events after a number. missed: some are no longer kept, or it is not of this stream.
+// after copies the events after a number. missed: some of them are no longer kept, or
+// the number is not of this stream.
 func (r *ring) after(seq uint64) (events []messages.ObservedEvent, missed bool) {
 	kept := r.events
 	oldest := r.last - uint64(len(kept)) // the number before the oldest

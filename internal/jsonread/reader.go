@@ -11,8 +11,9 @@ import (
 // maxReaderDepth bounds the nesting for a Reader; models' files have about eight levels.
 const maxReaderDepth = 64
 
-// Reader reads a text whose shape the caller knows: each method reads the next value, which
-// may be a part of the text. Errors are *Error. The caller must refuse repeated keys.
+// Reader reads the values of one text in order, for a caller that knows its shape: each
+// method reads the next value. Errors are *Error. What it returns may be a part of the
+// text. The caller must refuse repeated keys.
 type Reader struct {
 	from jsontext.Decoder
 	buf  bytes.Buffer // what from reads from

@@ -112,7 +112,8 @@ type pathElem struct {
 
 func (w *walk) offset() int { return int(w.from.InputOffset()) }
 
-// newWalk checks UTF-8 itself: it is fast, and jsontext would also refuse half a surrogate pair.
+// newWalk checks the encoding in a pass of its own: that is fast, and jsontext would
+// also refuse a lone half of a surrogate pair.
 func newWalk(ctx context.Context, text []byte, limits Limits, build *Builder) (walk, error) {
 	if !utf8.Valid(text) {
 		return walk{}, &Error{Kind: NotUTF8, Offset: firstInvalid(text)}

@@ -25,7 +25,8 @@ type abortBody struct {
 	AbortAll bool   `json:"abort_all"`
 }
 
-// abortRequest ends requests by their client's id, or all: a client's own, the admin everyone's.
+// abortRequest ends requests by the id that their client chose, or all. A client
+// reaches its own requests, the admin those of all clients.
 func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, body *abortBody) *apiError {
 	if body.RID == "" && !body.AbortAll {
 		return invalid("rid", "rid is missing; send the id of a request, or abort_all: true")

@@ -64,9 +64,10 @@ func newKeyring(o *Options) *keyring {
 	return k
 }
 
-// identify returns the role of a request, the digest of its key, "" if unknown, and the owner
-// of its prefix cache, "" for the common one. Without an admin key, the only API key has that
-// role, or every request if there are no keys; of several none, as it would affect the others.
+// identify returns the role of a request, the short digest of its key, "" for an
+// unknown one, and the owner of its prefix cache, "" for the common one. Without an
+// admin key, the only API key has that role, and so has every request if there are
+// no keys. With several API keys none of them has it: it would affect the others.
 func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

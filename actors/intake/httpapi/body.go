@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// post handles an endpoint with a JSON body. It has a place to parse until handle calls job.parsed.
+// post is the handler of an endpoint that takes a JSON body. While it runs it has
+// a place to parse, until it calls job.parsed.
 func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, job *work, body *B) *apiError) handler {
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
 		job := &work{charge: charge{from: s.bodies, client: client(r)}}
@@ -44,8 +45,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 			say("the Content-Encoding %q is not supported; send the body without compression", clip(coding, 64))
 	}
 	if r.ContentLength < 0 {
-		// net/http silently drops a Content-Length beside Transfer-Encoding. Such a request may
-		// smuggle another one, so a connection ends after a chunked body (RFC 9112, 6.1).
+		// net/http silently drops a Content-Length beside Transfer-Encoding. Such a
+		// request may smuggle another one, so nothing else is read from a connection
+		// with a chunked body (RFC 9112, 6.1).
 		closeAfter(w, r)
 	}
 	body, err := s.receive(w, r, job)
@@ -55,7 +57,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, job *work) ([]
 	return body, err
 }
 
-// closeAfter closes the connection after the answer; over HTTP/2 others use it, so it stays.
+// closeAfter closes the connection after the answer. Over HTTP/2 only the stream
+// ends, because the connection has other requests.
 func closeAfter(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")

@@ -16,7 +16,8 @@ const (
 	mostTokens = 256
 )
 
-// cacheTree shows a part of the radix tree. The cache bounds the pass over its nodes.
+// cacheTree shows a part of the radix tree: token ids, slots, lock counts and ages.
+// The cache bounds the pass over its nodes.
 func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	var limits messages.CacheLimits
 	query := r.URL.Query()

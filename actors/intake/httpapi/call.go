@@ -104,7 +104,8 @@ func (c *call) close() {
 	}
 }
 
-// collect reads a call to its end. The last outputs are complete if the submissions do not stream.
+// collect reads a call to its end and returns the last output of each request, which
+// is complete if the submissions do not stream.
 func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) {
 	defer c.close()
 	outputs := make([]*messages.CallOutput, c.open)

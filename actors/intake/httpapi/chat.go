@@ -102,7 +102,8 @@ func (s *Server) chatChoices(logprobs bool) func(*messages.CallOutput, func(chat
 	}
 }
 
-// chatChunks converts outputs of a stream: role, content, finish reason with an empty delta.
+// chatChunks converts outputs of a stream: the role first, then content, and the
+// reason to finish in a chunk with an empty delta.
 func (s *Server) chatChunks(n int, logprobs bool) func(*messages.CallOutput, func(chatChunk)) {
 	started := make([]bool, n)
 	return func(out *messages.CallOutput, send func(chatChunk)) {

@@ -69,9 +69,10 @@ func templateArgs(value any) (map[string]any, *apiError) {
 // promptTooLong is the error of a chat prompt with too many tokens or bytes.
 type promptTooLong struct{ error }
 
-// EncodeChat applies the model's template to a conversation and tokenises the prompt. It sets
-// the input's fields that depend on the model. Special tokens come only from the template. A
-// prompt that is far too long is refused, mostly by its length.
+// EncodeChat applies the model's template to a conversation and tokenises the
+// prompt. It sets the fields of the input that depend on the model. Special tokens
+// come only from the template, so none is added. A prompt that is far too long for
+// the context is refused, mostly by its length.
 func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
 	tok := m.Tokenizer
 	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()

@@ -68,7 +68,8 @@ func unsupported(param, remedy string) *apiError {
 		say("%s is not supported; %s", param, own(remedy))
 }
 
-// differ refuses different values under two names of one parameter; under is their prefix.
+// differ refuses two names of one parameter with different values. The error is about
+// the second one; under is the prefix of both.
 func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
 	if a == nil || b == nil || *a == *b {
 		return nil

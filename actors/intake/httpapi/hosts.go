@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// hostRule is the names under which the server answers: DNS rebinding sends a foreign one.
+// hostRule is the set of names under which the server answers. With DNS rebinding, a
+// browser sends a foreign name.
 type hostRule struct {
 	listed   bool            // the settings have names, so names are checked
 	loopback *atomic.Bool    // the server listens on loopback, so names are checked
@@ -61,8 +62,9 @@ func normalHost(text string) string {
 	return name
 }
 
-// splitHost splits a Host into name and port, "" without one. Names are in lower case, without
-// brackets and a last dot, addresses in their shortest form. Other parts are not ok.
+// splitHost splits a Host into name and port, "" without one. The name is in lower case,
+// without brackets and a last dot; addresses are in their shortest form. It is not ok
+// with further parts, such as a user name.
 func splitHost(text string) (name, port string, ok bool) {
 	var rest string
 	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
@@ -87,7 +89,8 @@ func splitHost(text string) (name, port string, ok bool) {
 	return name, port, name != ""
 }
 
-// isLoopback: a name reaches only this machine. Browsers resolve x.localhost themselves.
+// isLoopback reports whether a name reaches only this machine. Browsers resolve names
+// below localhost themselves.
 func isLoopback(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true

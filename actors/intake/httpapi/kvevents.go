@@ -32,7 +32,8 @@ type cacheEvent struct {
 	Parent *string  `json:"parent,omitempty"`
 }
 
-// kvEvents streams changes of the cache until the client leaves or falls behind, or the server drains.
+// kvEvents streams what enters and leaves the prefix cache, until the client
+// disconnects or does not keep up, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	if s.Observe == nil {
 		return newError(http.StatusNotFound).coded("kv_events_off").

@@ -94,7 +94,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Shutdown stops listening and waits for open calls. When ctx ends, it closes their connections.
+// Shutdown stops listening and waits until the calls under way are answered.
+// When ctx ends first, it closes their connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	err := s.http.Shutdown(ctx)

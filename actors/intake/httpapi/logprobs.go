@@ -89,7 +89,8 @@ func (o *textOffsets) at(byteOffset int) int {
 	return o.chars
 }
 
-// textToken writes a token for completions. Those that are not UTF-8 show bytes, to stay distinct.
+// textToken is a token as the completions API writes it. Tokens that are not UTF-8
+// show their bytes, so that they stay distinct.
 func textToken(m *Model, id int32) string {
 	raw := m.Tokenizer.TokenBytes(id)
 	if utf8.Valid(raw) {

@@ -35,8 +35,9 @@ type Options struct {
 	HealthTimeout, HealthInterval time.Duration
 	HealthWaiters                 int
 	KeepAlive                     time.Duration // period of comments in a stream of KV events (15s)
-	// AllowedHosts are names of the server, without ports, besides the loopback ones; "*" allows
-	// all. Without any, a server that does not listen on loopback allows all. Example: "chat.example"
+	// AllowedHosts are names, without ports, under which clients may address the
+	// server, besides the loopback ones; "*" allows all. Without any, a server that
+	// does not listen on loopback allows all. Example: "chat.example"
 	AllowedHosts    []string
 	CORSOrigins     []string // may call from a browser; "*" allows all. None: no CORS
 	TLSCert, TLSKey string   // PEM files; both or neither

@@ -36,7 +36,8 @@ func (s *Server) withOrigins(next http.Handler) http.Handler {
 	})
 }
 
-// admit refuses a foreign name of this server, and a request from a foreign origin that acts.
+// admit refuses a request for a foreign name of this server, and one that acts and
+// comes from an origin that is foreign and not allowed.
 func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError {
 	if e := h.check(r); e != nil {
 		return e

@@ -20,7 +20,8 @@ type round struct {
 	turns   chan struct{} // has a value for each waiter that may go on, closed after the last
 }
 
-// Thousands at once would delay clients' tokens. So laneWidth go on (3 ms of work) every lanePause.
+// If thousands went on at once, they would delay clients' tokens. So laneWidth of them
+// go on, some 3 ms of work, every lanePause.
 const (
 	laneWidth = 64
 	lanePause = 8 * time.Millisecond

@@ -6,9 +6,10 @@ import (
 	"net/http/pprof"
 )
 
-// AdminHandler serves the profiler on an address, which the settings call host. It shows much
-// of the process, so only operators should reach it, and it answers no page of another origin.
-// The command line is left out, because it may have API keys.
+// AdminHandler serves the profiler on an address, which the settings call host;
+// allowedHosts returns that setting. The profiler shows much of the process, so only
+// operators should reach the address, and it answers no page of another origin. The
+// command line is left out, because it may have API keys.
 func AdminHandler(host string, address net.Addr, allowedHosts func() []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -133,7 +133,8 @@ func checkChoices(param string, prompts, n int) *apiError {
 	return nil
 }
 
-// counted bounds counting, which costs time; intake's error says by how much a prompt is too long.
+// counted is how many tokens of a prompt are counted: intake's error says by how
+// much a prompt is too long, but counting must not cost too much.
 func (m *Model) counted() int { return 4 * m.Context }
 
 // fits refuses a text that is too long, in bytes, for the context.

@@ -32,7 +32,8 @@ func (e *apiError) say(format string, args ...any) *apiError {
 	return e
 }
 
-// own marks an argument of say as the server's (a limit, a setting), never what a client sent.
+// own marks an argument of say as the server's: a limit, a count, a place or a setting,
+// never a value that a client sent.
 func own(v any) ownWord { return ownWord{v} }
 
 type ownWord struct{ value any }

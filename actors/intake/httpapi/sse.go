@@ -10,7 +10,8 @@ import (
 // flushBytes is how much of a stream is gathered for one write, in bytes.
 const flushBytes = 16 << 10
 
-// sse writes server-sent events. Until the first flush an error can have its own status.
+// sse writes server-sent events. The answer begins with the first flush, so an
+// error before it can still have its own status.
 type sse struct {
 	w       http.ResponseWriter
 	ctl     *http.ResponseController
@@ -37,8 +38,9 @@ func (s *sse) add(v any) {
 	s.buf.WriteByte('\n')
 }
 
-// flush sends what was added. The recorder bounds the time of a write, so a client that stops
-// reading loses only its own request. Between writes a stream may be silent for longer.
+// flush sends what was added, within the recorder's deadline for one write: a
+// client that stops reading loses only its own request. There is no deadline
+// between writes, because a stream may be silent for longer.
 func (s *sse) flush() *apiError {
 	if !s.started {
 		s.started = true

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// parseIDs reads at most most token ids from checked JSON. The caller refuses a longer list.
+// parseIDs reads token ids of the model from JSON that was checked, and counts them. It
+// reads at most most of them; the caller refuses a longer list.
 func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count int, err *apiError) {
 	if raw[0] != '[' {
 		return nil, 0, invalid(param, "%s must be an array of token ids", param)

@@ -70,7 +70,8 @@ type (
 	}
 )
 
-// refuseSet refuses the first of some unsupported parameters that is set and not neutral.
+// refuseSet refuses the first field of a struct of unsupported parameters that is set
+// and not neutral; prefix is where they are.
 func refuseSet(prefix string, params any) *apiError {
 	fields := reflect.ValueOf(params)
 	for i := range fields.NumField() {

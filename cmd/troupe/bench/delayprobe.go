@@ -47,7 +47,8 @@ func probeDelay(system *actor.ActorSystem) func() (stop func() []bench.Delay) {
 		return func() []bench.Delay {
 			close(over)
 			done.Wait()
-			// It first handles its messages. If it does not stop in time, it still owns the list.
+			// A poisoned actor first handles the messages in its mailbox. If it does
+			// not stop in time, it still owns the list.
 			if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
 				return nil
 			}

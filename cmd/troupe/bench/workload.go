@@ -115,7 +115,8 @@ func (w *workload) check(flags *pflag.FlagSet, open bool) error {
 // madeUp reports whether prompts are random, so that answers have no natural end.
 func (w *workload) madeUp() bool { return w.dataset != "gsm8k" && w.dataset != "sharegpt" }
 
-// wantsIDs: prompts can be token ids. In conversations they cannot: the server's answers are text.
+// wantsIDs reports whether prompts can be token ids. In conversations they cannot,
+// because the server's answers are text.
 func (w *workload) wantsIDs() bool { return w.madeUp() && w.turns == 1 }
 
 // writer chooses token ids or words. The server shows how many tokens a word has.

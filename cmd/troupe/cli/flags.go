@@ -39,7 +39,8 @@ func FlagGroup(c *cobra.Command, add func(*pflag.FlagSet)) *pflag.FlagSet {
 	return group
 }
 
-// RefuseFlags refuses given flags. why completes a sentence that begins with the flag.
+// RefuseFlags returns an error if one of these flags was given. why completes a
+// sentence that begins with the flag.
 func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
 	group.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && err == nil {
@@ -68,7 +69,8 @@ func GivenFlags(flags *pflag.FlagSet) map[string]string {
 	return set
 }
 
-// AddSamplingFlags declares some sampling parameters; others come from sampling-defaults.
+// AddSamplingFlags declares the sampling parameters of generate and chat. Others come
+// from sampling-defaults.
 func AddSamplingFlags(c *cobra.Command, s *node.Sampling) {
 	c.Flags().IntVar(&s.MaxTokens, "max-tokens", 0, "maximum number of tokens to generate; 0: until the context is full")
 	c.Flags().Float64Var(&s.Temperature, "temperature", 0, "randomness; 0: always the most likely token; default: the model's")

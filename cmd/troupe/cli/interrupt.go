@@ -21,8 +21,9 @@ func WithInterrupts(ctx context.Context) (context.Context, *Interrupts) {
 	return context.WithValue(ctx, interruptsKey{}, i), i
 }
 
-// WithSignals cancels the context at SIGTERM or SIGINT, and ends the process at the second one.
-// Between CatchInterrupt and its release, an interrupt only calls the given function.
+// WithSignals cancels the context at SIGTERM or SIGINT, and ends the process at the
+// second one. After CatchInterrupt, until its release, an interrupt only calls the
+// given function.
 func WithSignals(ctx context.Context) context.Context {
 	ctx, caught := WithInterrupts(ctx)
 	ctx, cancel := context.WithCancel(ctx)

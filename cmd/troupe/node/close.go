@@ -29,7 +29,8 @@ func (n *Node) Close(ctx context.Context) error {
 // closeLimit is how long the end of the process waits for the device to finish.
 const closeLimit = 10 * time.Second
 
-// CloseInTime is Close for a process that ends: ctx may be cancelled, and the wait is limited.
+// CloseInTime is Close for a process that ends: ctx may already be cancelled, and a
+// device that does not finish is not waited for.
 func (n *Node) CloseInTime(ctx context.Context) error { return n.closeWithin(ctx, closeLimit) }
 
 func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {

@@ -63,7 +63,8 @@ func (n *Node) EncodeChat(ctx context.Context, conversation []Message) ([]int32,
 // localCalls numbers local calls; bit 63 keeps them apart from the HTTP adapter's.
 var localCalls atomic.Uint64
 
-// Complete runs a request and writes its text as it arrives. continues: it continues the prompt's.
+// Complete runs one request and writes its text as it arrives. continues: the output
+// continues the text of the prompt.
 func (n *Node) Complete(ctx context.Context, prompt []int32, s Sampling, continues bool, write func(string) error) (*Answer, error) {
 	params, err := n.params(s)
 	if err != nil {

@@ -26,7 +26,8 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if n.Device, err = OpenDevice(c); err != nil {
 		return err
 	}
-	// A first plan refuses a model before its weights are loaded. The second uses what they left.
+	// A first plan refuses a model that does not fit before its weights are loaded. The
+	// second uses the memory that they left.
 	planned, err := PlanOn(n.Device, c, n.Checkpoint)
 	for _, w := range planned.Weights.Changed {
 		n.opt.Log.Info().Stringer("stored", w.Stored).Stringer("held", w.Held).Int("matrices", w.Tensors).Int64("bytes", w.Bytes).

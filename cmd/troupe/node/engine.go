@@ -44,7 +44,8 @@ func (n *Node) tableOptions() request.TableOptions {
 	return o
 }
 
-// startEngine waits for the first epoch. The model and the memory plan add to the settings.
+// startEngine starts the engine and waits for its first epoch. To the settings it
+// adds what the model and the memory plan decide.
 func (n *Node) startEngine(ctx context.Context) error {
 	c, p := n.Config(), n.Checkpoint.Program
 	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc
