@@ -67,11 +67,11 @@ type tileKernel struct {
 	w, x, c          reg.GPPhysical
 	rowW, rowX, rowC reg.GPPhysical // bytes from row to row
 	// Of the group that is scaled.
-	ws, xs, left reg.GPVirtual
-	y, half      reg.GPVirtual
-	fetch        reg.GPVirtual
-	magic        reg.VecVirtual
-	sums         []reg.VecVirtual // of the tile's tokens over groups
+	ws, xs, left gpr
+	y, half      gpr
+	fetch        gpr
+	magic        vec
+	sums         []vec // of the tile's tokens over groups
 }
 
 func tileGemm(tokens int, configurations Mem) {

@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // Attention works on blocks of 64 positions. Each 16 of them are a run of memory: of keys
@@ -51,21 +50,21 @@ func (v lanes) maxRows() int { return either(v, 12, 7) }
 type attentionRows struct {
 	lanes
 	rows  int
-	sums  [2][]reg.VecVirtual
-	x, y  reg.VecVirtual // loaded keys or values
-	n     reg.VecVirtual // a row's number
+	sums  [2][]vec
+	x, y  vec // loaded keys or values
+	n     vec // a row's number
 	label func(string) string
 }
 
 // eachRows writes a body for each number of rows and the jumps to it.
 func (v lanes) eachRows(body func(attentionRows)) {
 	all := attentionRows{lanes: v, x: v.reg(), y: v.reg(), n: v.reg()}
-	all.sums = [2][]reg.VecVirtual{v.regs(v.maxRows()), v.regs(v.maxRows())}
+	all.sums = [2][]vec{v.regs(v.maxRows()), v.regs(v.maxRows())}
 	dispatch(argument("rows"), 1, v.maxRows(), "rows")
 	for rows := 1; rows <= v.maxRows(); rows++ {
 		b := all
 		b.rows = rows
-		b.sums = [2][]reg.VecVirtual{all.sums[0][:rows], all.sums[1][:rows]}
+		b.sums = [2][]vec{all.sums[0][:rows], all.sums[1][:rows]}
 		b.label = func(s string) string { return fmt.Sprintf("%s%d", s, rows) }
 		Label(b.label("rows"))
 		body(b)
@@ -82,7 +81,7 @@ func (b attentionRows) eachForm(label string, body func(form string, bytes int, 
 }
 
 // multiply adds the two loaded vectors times each row's number to the row's sums.
-func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number func(row int) Mem) {
+func (b attentionRows) multiply(load func(half int, r vec), number func(row int) Mem) {
 	if !b.wide && b.rows == b.maxRows() { // one register for what is loaded
 		for half := range b.sums {
 			load(half, b.x)
@@ -104,11 +103,11 @@ func (b attentionRows) multiply(load func(half int, r reg.VecVirtual), number fu
 
 // rowAddresses are pointers to rows 0, 3, 6, 9; an index register reaches rows 0 to 11.
 type rowAddresses struct {
-	bases  []reg.GPVirtual
-	stride reg.GPVirtual
+	bases  []gpr
+	stride gpr
 }
 
-func newRowAddresses(rows int, stride reg.GPVirtual) rowAddresses {
+func newRowAddresses(rows int, stride gpr) rowAddresses {
 	a := rowAddresses{stride: stride}
 	for i := 0; i == 0 || i < rows; i += 3 {
 		a.bases = append(a.bases, GP64())
@@ -138,7 +137,7 @@ func scaleAdd(v lanes, tail Mem) {
 	x, y, n := parameter("x"), parameter("y"), parameter("n")
 	a, b := v.parameter("a"), v.parameter("b")
 	p, q := v.reg(), v.reg()
-	v.each(n, tail, []reg.GPVirtual{x, y}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{x, y}, func(mask register) {
 		v.load(x, mask, p)
 		v.load(y, mask, q)
 		VMULPS(a, p, p)
@@ -152,7 +151,7 @@ func scale(v lanes, tail Mem) {
 	v.function("scale", "func(x, out *float32, a float32, n int)", "is out = x a; out may be x.")
 	x, out, n := parameter("x"), parameter("out"), parameter("n")
 	a, p := v.parameter("a"), v.reg()
-	v.each(n, tail, []reg.GPVirtual{x, out}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{x, out}, func(mask register) {
 		v.load(x, mask, p)
 		VMULPS(a, p, p)
 		v.store(p, mask, out)

@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // scores is q.k for some queries and the positions of some runs: positions in
@@ -19,8 +18,8 @@ func scores(v lanes) {
 		reload("out", out)
 		reload("count", count)
 		q := newRowAddresses(b.rows, ldq)
-		parts := []reg.GPVirtual{GP64()} // where keys are loaded from
-		ahead := []reg.GPVirtual{GP64()}
+		parts := []gpr{GP64()} // where keys are loaded from
+		ahead := []gpr{GP64()}
 		if v.wide {
 			parts, ahead = append(parts, GP64()), append(ahead, GP64())
 		}
@@ -56,10 +55,10 @@ func scores(v lanes) {
 // scoresOverDims adds up over the dimensions; column is the bytes of one in a run.
 // With few rows a cache line of keys is unrolled; with more a single dimension is
 // enough work for an iteration.
-func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, parts, ahead []reg.GPVirtual, dim reg.GPVirtual, label func(string) string) {
+func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, parts, ahead []gpr, dim gpr, label func(string) string) {
 	dimensions := func(n int) {
 		for i := range n {
-			b.multiply(func(half int, r reg.VecVirtual) {
+			b.multiply(func(half int, r vec) {
 				if b.wide {
 					b.widened(form, at(parts[half], column*i), r)
 				} else {

@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // softmax turns scores of a block into weights relative to the row maximum so far.
@@ -77,8 +76,8 @@ type softmaxRow struct {
 	lanes
 	table                           Mem
 	exp                             expf
-	s, seen, keyScales, valueScales reg.GPVirtual
-	scale, lowest, peak, x          reg.VecVirtual
+	s, seen, keyScales, valueScales gpr
+	scale, lowest, peak, x          vec
 }
 
 // scores scales the row and finds its maximum; masked: some lanes are masked.
@@ -110,8 +109,8 @@ func (b *softmaxRow) scores(label string, masked bool) {
 
 // weights computes the row of weights: vector i goes to sum i mod 4, then pairs are
 // added.
-func (b *softmaxRow) weights(sum reg.VecVirtual) {
-	sums := []reg.VecVirtual{sum, b.reg(), b.reg(), b.reg()}
+func (b *softmaxRow) weights(sum vec) {
+	sums := []vec{sum, b.reg(), b.reg(), b.reg()}
 	for i := range 64 / b.n() {
 		x, m := b.x, at(b.s, b.bytes()*i)
 		VMOVUPS(m, x)
@@ -129,7 +128,7 @@ func (b *softmaxRow) weights(sum reg.VecVirtual) {
 }
 
 // where runs do if a pointer is not nil.
-func where(p reg.Register, label string, do func()) {
+func where(p register, label string, do func()) {
 	TESTQ(p, p)
 	JZ(LabelRef("no" + label))
 	do()

@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // values adds p v for some queries and positions to their sums: dimensions in
@@ -22,7 +21,7 @@ func values(v lanes) {
 		XORQ(aheadOf, aheadOf)
 
 		Label(b.label("groups"))
-		b.eachSum(acc, a, func(m Mem, s reg.VecVirtual) { VMOVUPS(m, s) })
+		b.eachSum(acc, a, func(m Mem, s vec) { VMOVUPS(m, s) })
 		reload("p", p)
 		reload("runs", runs)
 		reload("n", left)
@@ -50,7 +49,7 @@ func values(v lanes) {
 					PREFETCHT0(at(ahead, 64))
 				}
 				ADDQ(U8(width), ahead)
-				b.multiply(func(half int, r reg.VecVirtual) { v.widened(form, at(from, width/2*half), r) },
+				b.multiply(func(half int, r vec) { v.widened(form, at(from, width/2*half), r) },
 					func(row int) Mem { return at(p, blockBytes*row) })
 				ADDQ(stride, from)
 				ADDQ(U8(4), p)
@@ -62,7 +61,7 @@ func values(v lanes) {
 		TESTQ(left, left)
 		JNZ(LabelRef(b.label("run")))
 
-		b.eachSum(acc, a, func(m Mem, s reg.VecVirtual) { VMOVUPS(s, m) })
+		b.eachSum(acc, a, func(m Mem, s vec) { VMOVUPS(s, m) })
 		ADDQ(U32(2*v.bytes()), acc)
 		// base advances by a group, the prefetch by 16 groups.
 		reload("width", a)
@@ -75,7 +74,7 @@ func values(v lanes) {
 }
 
 // eachSum calls do for the sums of each row and their memory.
-func (b attentionRows) eachSum(acc, row reg.Register, do func(m Mem, s reg.VecVirtual)) {
+func (b attentionRows) eachSum(acc, row register, do func(m Mem, s vec)) {
 	MOVQ(acc, row)
 	for r := range b.rows {
 		do(at(row, 0), b.sums[0][r])

@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 func conversions() {
@@ -19,7 +18,7 @@ func conversions() {
 }
 
 // widened loads one vector of 16-bit elements, or of bytes, as float32.
-func (v lanes) widened(form string, m Mem, r reg.VecVirtual) {
+func (v lanes) widened(form string, m Mem, r vec) {
 	switch form {
 	case "F32":
 		VMOVUPS(m, r)
@@ -74,7 +73,7 @@ func narrow(v lanes, form string) {
 
 // narrowBF16 rounds to nearest even: it adds 0x7fff, and one more if the kept part
 // is odd, and truncates. NaN is truncated and made quiet.
-func narrowBF16(v lanes, r, out reg.Register) func() {
+func narrowBF16(v lanes, r, out register) func() {
 	half, one, quiet := v.word(0x7fff), v.word(1), v.word(0x400000)
 	odd := v.reg()
 	var nan Op = v.reg()

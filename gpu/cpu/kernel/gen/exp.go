@@ -6,7 +6,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // The exponential of float32 by Cephes' expf (Moshier): e^x = 2^k e^r with |r| at most
@@ -21,26 +20,22 @@ const (
 	expLargest = 89  // k = 128, whose exponent field is that of infinity
 )
 
-var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
+var expPolynomial = []F32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
 type expf struct {
 	lanes
 	c               laneConstants
-	lowest, highest reg.VecVirtual
+	lowest, highest vec
 }
 
 // laneConstants are values in all 16 lanes, 64 bytes each.
-type laneConstants map[float32]Mem
+type laneConstants map[F32]Mem
 
 func newExpTable(name string) laneConstants {
-	values := slices.Concat([]float32{log2e, ln2High, ln2Low, expMagic, expLowest, expLargest}, expPolynomial[:7])
-	c, all := laneConstants{}, []F32(nil)
-	for _, x := range values {
-		all = append(all, slices.Repeat([]F32{F32(x)}, 16)...)
-	}
-	memory := table(name, all)
-	for i, x := range values {
-		c[x] = memory.Offset(64 * i)
+	values := slices.Concat([]F32{log2e, ln2High, ln2Low, expMagic, expLowest, expLargest}, expPolynomial[:7])
+	c := laneConstants{}
+	for i, m := range constants(name, values...) {
+		c[values[i]] = m
 	}
 	return c
 }
@@ -57,7 +52,7 @@ func (v lanes) expf(c laneConstants, positive bool) expf {
 }
 
 // of replaces x by e^x: below -87.7 by 0, above 88.4 by infinity, NaN by NaN.
-func (e expf) of(x reg.VecVirtual) {
+func (e expf) of(x vec) {
 	k, f, p := e.reg(), e.reg(), e.reg()
 	// If an operand is NaN, the second one in Intel's order is the result.
 	VMAXPS(x, e.lowest, x)
@@ -89,23 +84,17 @@ const (
 // doubles are constants in 8 lanes, 64 bytes each.
 type doubles struct {
 	magic, lowest Mem
-	c             [twoDegree + 1]Mem // of f^0, f^1, ...
+	c             []Mem // of f^0, f^1, ...
 }
 
-func newDoubles(name string) (d doubles) {
-	all := slices.Repeat([]F64{twoMagic}, 8)
-	all = append(all, slices.Repeat([]F64{twoLowest}, 8)...)
-	c := 1.0
-	for i := range d.c {
-		all = append(all, slices.Repeat([]F64{F64(c)}, 8)...)
+func newDoubles(name string) doubles {
+	values, c := []F64{twoMagic, twoLowest}, 1.0
+	for i := range twoDegree + 1 {
+		values = append(values, F64(c))
 		c *= math.Ln2 / float64(i+1)
 	}
-	memory := table(name, all)
-	d.magic, d.lowest = memory, memory.Offset(64)
-	for i := range d.c {
-		d.c[i] = memory.Offset(64 * (2 + i))
-	}
-	return d
+	all := constants(name, values...)
+	return doubles{all[0], all[1], all[2:]}
 }
 
 // expSum has two sums of 8 or 4 lanes.

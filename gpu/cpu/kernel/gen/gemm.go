@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // gemm writes the products of a panel with a tile of tokens whose activations are
@@ -32,15 +31,16 @@ type tile struct {
 	name    string // prefix of labels
 	tokens  int
 	vectors int
-	first   reg.Register // the first row of the pass; nil: always 0
+	first   register // the first row of the pass; nil: always 0
 
-	w, x  reg.GPVirtual // the next weights and activations
-	named map[string]reg.VecVirtual
+	w, x  gpr // the next weights and activations
+	ahead gpr // prefetch distance of weights
+	named map[string]vec
 }
 
 // vector is the register of a name and number. All bodies of a kernel share them:
 // avo's time grows with the square of their number.
-func (b *tile) vector(name string, i int) reg.VecVirtual {
+func (b *tile) vector(name string, i int) vec {
 	name = fmt.Sprint(name, i)
 	if _, ok := b.named[name]; !ok {
 		b.named[name] = b.reg()
@@ -49,7 +49,7 @@ func (b *tile) vector(name string, i int) reg.VecVirtual {
 }
 
 // rows is the memory of a vector of rows, rowBytes each. Row 0 is disp bytes after base.
-func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
+func (b *tile) rows(base register, disp, rowBytes, vector int) Mem {
 	m := at(base, disp+rowBytes*b.n()*vector)
 	if b.first != nil {
 		m.Index, m.Scale = b.first, uint8(rowBytes)
@@ -58,12 +58,12 @@ func (b *tile) rows(base reg.Register, disp, rowBytes, vector int) Mem {
 }
 
 // sum is the register of the sum of a token and a vector of rows.
-func (b *tile) sum(token, vector int) reg.VecVirtual {
+func (b *tile) sum(token, vector int) vec {
 	return b.vector("sum", token*b.vectors+vector)
 }
 
 // eachSum calls do for the registers of sums and their memory in y; row is scratch.
-func (b *tile) eachSum(row reg.GPVirtual, do func(Mem, reg.VecVirtual)) {
+func (b *tile) eachSum(row gpr, do func(Mem, vec)) {
 	ldy := GP64()
 	reload("y", row)
 	reload("ldy", ldy)
@@ -78,18 +78,18 @@ func (b *tile) eachSum(row reg.GPVirtual, do func(Mem, reg.VecVirtual)) {
 }
 
 // loadSums sets the sums in registers to zero or to y; row is scratch.
-func (b *tile) loadSums(row reg.GPVirtual) {
+func (b *tile) loadSums(row gpr) {
 	for i := range b.tokens * b.vectors {
 		b.clear(b.vector("sum", i))
 	}
 	CMPQ(argument("add"), U8(0))
 	JEQ(LabelRef(b.name + "begun"))
-	b.eachSum(row, func(m Mem, sum reg.VecVirtual) { VMOVUPS(m, sum) })
+	b.eachSum(row, func(m Mem, sum vec) { VMOVUPS(m, sum) })
 	Label(b.name + "begun")
 }
 
-func (b *tile) storeSums(row reg.GPVirtual) {
-	b.eachSum(row, func(m Mem, sum reg.VecVirtual) { VMOVUPS(sum, m) })
+func (b *tile) storeSums(row gpr) {
+	b.eachSum(row, func(m Mem, sum vec) { VMOVUPS(sum, m) })
 }
 
 // firstPass begins the passes over a panel, if they are several.
@@ -112,8 +112,7 @@ func (b *tile) nextPass() {
 
 type floatTile struct {
 	tile
-	left  reg.GPVirtual // remaining columns
-	ahead reg.GPVirtual
+	left gpr // remaining columns
 }
 
 // direct writes the kernel for panels of floats, with one body for each number of
@@ -123,7 +122,8 @@ func direct(v lanes) {
 	most := v.tileTokens()
 	v.function("gemmFloats", "func(form int, panel *byte, cols int, x *float32, tokens int, y *float32, ldy int, add int, ahead int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
-	all := floatTile{tile: tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64()}, left: GP64(), ahead: GP64()}
+	all := floatTile{tile: tile{lanes: v, named: map[string]vec{}, w: GP64(), x: GP64()}, left: GP64()}
+	all.ahead = GP64()
 	dispatch(argument("tokens"), 1, most, "t")
 	for t := 1; t <= most; t++ {
 		b := all
@@ -152,7 +152,7 @@ func direct(v lanes) {
 }
 
 // column multiplies a column, counted from the next one, by each token's activations.
-func (b *floatTile) column(column int, weights []reg.VecVirtual) {
+func (b *floatTile) column(column int, weights []vec) {
 	for t := range b.tokens {
 		x := b.vector("x", 0)
 		VBROADCASTSS(at(b.x, 4*(column*b.tokens+t)), x)
@@ -168,10 +168,12 @@ func (b *floatTile) advance(columns, bytes int) {
 	ADDQ(U32(4*b.tokens*columns), b.x)
 }
 
-// prefetch prefetches a line of weights. T1, not NTA, with which reading is slower.
-func (b *floatTile) prefetch(disp int) {
-	PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
-	PREFETCHT0(at(b.w, near+disp))
+// fetchLines prefetches lines of weights. T1, not NTA, with which reading is slower.
+func (b *tile) fetchLines(disp, bytes int) {
+	for end := disp + bytes; disp < end; disp += 64 {
+		PREFETCHT1(Mem{Base: b.w, Index: b.ahead, Scale: 1, Disp: disp})
+		PREFETCHT0(at(b.w, near+disp))
+	}
 }
 
 // unrolled repeats a body of several columns, then jumps to done or has the rest in left.

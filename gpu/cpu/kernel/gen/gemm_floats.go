@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // floatForms are the forms of panels without scales.
@@ -11,9 +10,9 @@ var floatForms = []struct {
 	name string
 	body func(*floatTile)
 }{
-	{"F32", func(b *floatTile) { b.floats(4, func(m Mem, w reg.VecVirtual) { VMOVUPS(m, w) }) }},
+	{"F32", func(b *floatTile) { b.floats(4, func(m Mem, w vec) { VMOVUPS(m, w) }) }},
 	{"BF16", (*floatTile).bf16},
-	{"F16", func(b *floatTile) { b.floats(2, func(m Mem, w reg.VecVirtual) { VCVTPH2PS(m, w) }) }},
+	{"F16", func(b *floatTile) { b.floats(2, func(m Mem, w vec) { VCVTPH2PS(m, w) }) }},
 }
 
 // unroll is the columns of an iteration: more for few tokens, which make little work.
@@ -25,20 +24,18 @@ func (b *floatTile) unroll() int {
 }
 
 // floats takes columns of elements of some bytes each, which load converts to float32.
-func (b *floatTile) floats(bytes int, load func(m Mem, w reg.VecVirtual)) {
+func (b *floatTile) floats(bytes int, load func(m Mem, w vec)) {
 	column := 32 * bytes
 	unroll := b.unroll()
 	columns := func(n int) {
 		for c := range n {
-			var w []reg.VecVirtual
+			var w []vec
 			for v := range b.vectors {
 				w = append(w, b.vector("w", v))
 				load(b.rows(b.w, column*c, bytes, v), w[v])
 			}
 			if n == unroll {
-				for line := 0; line < column; line += 64 {
-					b.prefetch(column*c + line)
-				}
+				b.fetchLines(column*c, column)
 			}
 			b.column(c, w)
 		}
@@ -60,7 +57,7 @@ func (b *floatTile) bf16() {
 	upper := b.vector("upper", 0)
 	b.upperHalves(upper)
 	half := func(pair int, odd bool) {
-		var w []reg.VecVirtual
+		var w []vec
 		for v := range b.vectors {
 			w = append(w, b.vector("w", v))
 			if m := b.rows(b.w, pairBytes*pair, 4, v); odd {
@@ -78,8 +75,7 @@ func (b *floatTile) bf16() {
 	}
 	pairs := func(n int, single bool) {
 		for p := range n {
-			b.prefetch(pairBytes * p)
-			b.prefetch(pairBytes*p + 64)
+			b.fetchLines(pairBytes*p, pairBytes)
 			half(p, false)
 			if single { // the last column may have no odd one
 				DECQ(b.left)

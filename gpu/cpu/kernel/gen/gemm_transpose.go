@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // transpose writes the activations of four tokens next to each other, eight columns at
@@ -18,12 +17,12 @@ func transpose() {
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
 	LEAQ(Mem{Base: ldx, Index: ldx, Scale: 2}, ldx3)
 	// four is column, or token, i of four.
-	four := func(base, one, three reg.GPVirtual, i int) Mem {
+	four := func(base, one, three gpr, i int) Mem {
 		return [...]Mem{
 			{Base: base}, {Base: base, Index: one, Scale: 1}, {Base: base, Index: one, Scale: 2}, {Base: base, Index: three, Scale: 1},
 		}[i]
 	}
-	var rows, pairs, done [4]reg.VecVirtual
+	var rows, pairs, done [4]vec
 	for i := range rows {
 		rows[i], pairs[i], done[i] = YMM(), YMM(), YMM()
 	}

@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // columnBytes is the size of a column of float32 of a panel.
@@ -14,8 +13,8 @@ const columnBytes = 4 * 32
 // unpacker converts groups of 32 columns of quantised weights to columns of 32 float32.
 type unpacker struct {
 	tile
-	head, out, ahead reg.GPVirtual
-	scale, offset    []reg.VecVirtual // of each vector of rows
+	head, out     gpr
+	scale, offset []vec // of each vector of rows
 }
 
 // unpack writes the conversion of each form with scales. It rounds a weight once at most.
@@ -32,7 +31,8 @@ func unpack(v lanes) {
 	} {
 		v.function("unpack"+f.name, "func(w *byte, head *byte, groups int, out *float32, ahead int)",
 			"converts groups of 32 columns of a panel; head is that of their block, if any.")
-		u := &unpacker{tile: tile{lanes: v, w: parameter("w")}, head: parameter("head"), out: parameter("out"), ahead: parameter("ahead")}
+		u := &unpacker{tile: tile{lanes: v, w: parameter("w")}, head: parameter("head"), out: parameter("out")}
+		u.ahead = parameter("ahead")
 		u.scale, u.offset = v.regs(32/v.n()), v.regs(32/v.n())
 		groups := parameter("groups")
 		loop("group", groups, func() { f.group(u) })
@@ -41,7 +41,7 @@ func unpack(v lanes) {
 }
 
 // store writes vector i of a column, counted from the next one.
-func (u *unpacker) store(r reg.Register, column, i int) {
+func (u *unpacker) store(r register, column, i int) {
 	VMOVUPS(r, at(u.out, columnBytes*column+u.bytes()*i))
 }
 
@@ -52,21 +52,14 @@ func (u *unpacker) loop(label string, n int, body func()) {
 	loop(label, count, body)
 }
 
-func (u *unpacker) fetch(bytes int) {
-	for disp := 0; disp < bytes; disp += 64 {
-		PREFETCHT1(Mem{Base: u.w, Index: u.ahead, Scale: 1, Disp: disp})
-		PREFETCHT0(at(u.w, near+disp))
-	}
-}
-
 // skip goes past the scales of a group.
 func (u *unpacker) skip(bytes int) {
-	u.fetch(bytes)
+	u.fetchLines(0, bytes)
 	ADDQ(U32(bytes), u.w)
 }
 
 // weight turns a value into scale*value + offset and stores it.
-func (u *unpacker) weight(value reg.VecVirtual, column, i int) {
+func (u *unpacker) weight(value vec, column, i int) {
 	VCVTDQ2PS(value, value)
 	VFMADD213PS(u.offset[i], u.scale[i], value)
 	u.store(value, column, i)
@@ -77,7 +70,7 @@ func (u *unpacker) q8() {
 	u.offsets(q8Weights, 0xc3000000) // -128
 	mask, words, value := u.word(0xff), u.regs(len(u.scale)), u.reg()
 	u.loop("step", 8, func() {
-		u.fetch(128)
+		u.fetchLines(0, 128)
 		for i, w := range words {
 			VMOVUPS(u.rows(u.w, 0, 4, i), w)
 		}
@@ -130,7 +123,7 @@ func (u *unpacker) q41() {
 func (u *unpacker) q4k() {
 	h, sign := u.reg(), u.word(0x80000000)
 	for i := range u.scale {
-		for k, r := range []reg.VecVirtual{u.scale[i], u.offset[i]} {
+		for k, r := range []vec{u.scale[i], u.offset[i]} {
 			VPMOVZXBD(u.rows(u.w, nibbleBytes+32*k, 1, i), r)
 			u.timesHead(64*k, i, r, h)
 		}
@@ -141,7 +134,7 @@ func (u *unpacker) q4k() {
 }
 
 // timesHead multiplies integers by float16 of vector i, disp into the head; h is scratch.
-func (u *unpacker) timesHead(disp, i int, r, h reg.Register) {
+func (u *unpacker) timesHead(disp, i int, r, h register) {
 	VCVTDQ2PS(r, r)
 	VCVTPH2PS(u.rows(u.head, disp, 2, i), h)
 	VMULPS(h, r, r)
@@ -152,7 +145,7 @@ func (u *unpacker) timesHead(disp, i int, r, h reg.Register) {
 func (u *unpacker) nibbles() {
 	mask, words, value := u.word(0x0f), u.regs(len(u.scale)), u.reg()
 	u.loop("step", 4, func() {
-		u.fetch(128)
+		u.fetchLines(0, 128)
 		for i, w := range words {
 			VMOVUPS(u.rows(u.w, 0, 4, i), w)
 		}
@@ -178,7 +171,7 @@ func (u *unpacker) nibbles() {
 func (u *unpacker) q6k() {
 	d := u.reg()
 	for i := range u.scale {
-		for half, s := range []reg.VecVirtual{u.scale[i], u.offset[i]} {
+		for half, s := range []vec{u.scale[i], u.offset[i]} {
 			VPMOVSXBD(u.rows(u.w, q6kScales+32*half, 1, i), s)
 			u.timesHead(0, i, s, d)
 		}
@@ -186,13 +179,13 @@ func (u *unpacker) q6k() {
 	low, high, thirtyTwo := u.word(0x0f), u.word(0x30), u.word(0x20)
 	a, b, upper, value, bits := u.reg(), u.reg(), u.reg(), u.reg(), u.reg()
 	u.loop("part", 2, func() {
-		u.fetch(q6kPart)
+		u.fetchLines(0, q6kPart)
 		for i := range u.scale {
 			VMOVUPS(u.rows(u.w, 0, 4, i), a)
 			VMOVUPS(u.rows(u.w, 128, 4, i), b)
 			VMOVUPS(u.rows(u.w, 256, 4, i), upper)
 			u.loop(fmt.Sprint("byte", i), 4, func() {
-				for k, from := range []reg.VecVirtual{a, a, b, b} {
+				for k, from := range []vec{a, a, b, b} {
 					u.and(low, from, value)
 					VPSRLD(U8(4), from, from)
 					moved := bits
@@ -208,7 +201,7 @@ func (u *unpacker) q6k() {
 					u.or(bits, value)
 					VPSUBD(thirtyTwo, value, value)
 					VCVTDQ2PS(value, value)
-					VMULPS([...]reg.Register{u.scale[i], u.offset[i]}[k%2], value, value)
+					VMULPS([...]register{u.scale[i], u.offset[i]}[k%2], value, value)
 					u.store(value, 4*(k/2)+16*(k%2), i)
 				}
 				VPSRLD(U8(8), upper, upper)

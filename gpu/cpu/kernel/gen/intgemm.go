@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // Bytes of a group of a panel.
@@ -68,11 +67,11 @@ func intgemm() {
 type intKernel struct {
 	tile
 	form intForm
-	half reg.Register // first row of the current part of a pass; nil: the pass is not divided
+	half register // first row of the current part of a pass; nil: the pass is not divided
 
-	groups, head, inner, step reg.GPVirtual
-	fetchAt, fetchIn          reg.GPVirtual
-	stack                     reg.GPVirtual // sums over groups, unless they are in registers
+	groups, head, inner, step gpr
+	fetchAt, fetchIn          gpr
+	stack                     gpr // sums over groups, unless they are in registers
 	inRegisters               bool
 	wDone, xDone              int  // bytes of the group that w and x are past
 	lines                     int  // lines of the group fetched so far
@@ -85,7 +84,7 @@ func intProduct(v lanes, name string, forms []intForm) {
 	largeFunction(name+v.suffix(), "func(form int, w, x *byte, y *float32, groups, tokens, ldy, add, ahead, every int)",
 		fmt.Sprintf("multiplies a panel with a tile of 1 to %d tokens.", most))
 	all := intKernel{
-		skips: new(int), stack: GP64(), tile: tile{lanes: v, named: map[string]reg.VecVirtual{}, w: GP64(), x: GP64()},
+		skips: new(int), stack: GP64(), tile: tile{lanes: v, named: map[string]vec{}, w: GP64(), x: GP64()},
 		groups: GP64(), head: GP64(), inner: GP64(), step: GP64(), fetchAt: GP64(), fetchIn: GP64(),
 	}
 	// Sums, and before them what a body needs.
@@ -214,7 +213,7 @@ func (k *intKernel) enterBlock() {
 	Label(k.name + "entered")
 }
 
-func (k *intKernel) constant(w uint32) reg.VecVirtual {
+func (k *intKernel) constant(w uint32) vec {
 	return k.vector(fmt.Sprintf("constant%x", w), 0)
 }
 

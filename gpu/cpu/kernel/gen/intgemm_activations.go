@@ -3,18 +3,17 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // quantizer is the state of quantizeRow: a group of 32 columns of one token.
 type quantizer struct {
-	x, out, groups, stride reg.GPVirtual
-	correction, scale      reg.GPVirtual // their places, in bytes after out
-	next                   reg.GPVirtual // bytes from group to group of the tile
+	x, out, groups, stride gpr
+	correction, scale      gpr // their places, in bytes after out
+	next                   gpr // bytes from group to group of the tile
 
-	magnitude, least, full, ones8, ones16, unpack reg.VecVirtual
-	v                                             []reg.VecVirtual // the group
-	peak, a, half                                 reg.VecVirtual
+	magnitude, least, full, ones8, ones16, unpack vec
+	v                                             []vec // the group
+	peak, a, half                                 vec
 }
 
 // quantizeRow writes one token of a tile of activations. There is no faster version for
@@ -69,7 +68,7 @@ func (q *quantizer) findPeak() {
 }
 
 // fold combines the lanes of r into all lanes of its lower half.
-func (q *quantizer) fold(r reg.VecVirtual, op func(...Op)) {
+func (q *quantizer) fold(r vec, op func(...Op)) {
 	half := q.half.AsX()
 	VEXTRACTI128(U8(1), r, half)
 	op(half, r.AsX(), r.AsX())

@@ -5,12 +5,11 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // dot adds to sums[t] the products of four weights each of a step: unsigned weights
 // in w, one vector of rows each, by the signed activations of the tokens.
-func (k *intKernel) dot(step int, w []reg.VecVirtual, sums [][]reg.VecVirtual) {
+func (k *intKernel) dot(step int, w []vec, sums [][]vec) {
 	for t := range k.tokens {
 		if k.tokens == 1 {
 			for v := range w {
@@ -39,7 +38,7 @@ func (k *intKernel) q8() {
 		VPBROADCASTD(k.correction(t), sums[t][0])
 		VMOVDQA64(sums[t][0], sums[t][1])
 	}
-	w := []reg.VecVirtual{k.vector("w", 0), k.vector("w", 1)}
+	w := []vec{k.vector("w", 0), k.vector("w", 1)}
 	k.steps(8, func(step int) {
 		for v := range w {
 			VMOVDQU64(k.weights(128*step, 4, v), w[v])
@@ -54,7 +53,7 @@ func (k *intKernel) q8() {
 // factor and saturates at 16 bits, which twice 255 * 127 exceeds. So it gets the
 // magnitudes of the signed weights, and the signs are applied to the activations:
 // twice 128 * 127 fits. The correction is not needed.
-func (k *intKernel) signedBytes(sums [][]reg.VecVirtual) {
+func (k *intKernel) signedBytes(sums [][]vec) {
 	w, magnitude, x := k.vector("w", 0), k.vector("w", 1), k.vector("x", 0)
 	k.steps(8, func(step int) {
 		k.fetchPairs(step)
@@ -103,7 +102,7 @@ func (k *intKernel) q4() {
 
 // nibbles adds the products of a group whose bytes have a column in each half. At AVX2
 // the sums begin here and have 16 bits: eight steps add up to 16 * 15 * 127 at most.
-func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
+func (k *intKernel) nibbles(sums [][]vec) {
 	k.steps(4, func(step int) {
 		if k.wide {
 			k.nibbles512(step, sums)
@@ -117,7 +116,7 @@ func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
 			VPAND(k.constant(lowNibbles), low, low)
 			VPAND(k.constant(lowNibbles), high, high)
 			for t := range k.tokens {
-				for half, w := range []reg.VecVirtual{low, high} {
+				for half, w := range []vec{low, high} {
 					VPBROADCASTD(k.activation(step+4*half, t), x)
 					if step == 0 && half == 0 {
 						VPMADDUBSW(x, w, sums[t][v])
@@ -131,9 +130,9 @@ func (k *intKernel) nibbles(sums [][]reg.VecVirtual) {
 	})
 }
 
-func (k *intKernel) nibbles512(step int, sums [][]reg.VecVirtual) {
-	low := []reg.VecVirtual{k.vector("w", 0), k.vector("w", 1)}
-	high := []reg.VecVirtual{k.vector("w", 2), k.vector("w", 3)}
+func (k *intKernel) nibbles512(step int, sums [][]vec) {
+	low := []vec{k.vector("w", 0), k.vector("w", 1)}
+	high := []vec{k.vector("w", 2), k.vector("w", 3)}
 	for v := range low {
 		VMOVDQU64(k.weights(128*step, 4, v), low[v])
 	}
@@ -149,7 +148,7 @@ func (k *intKernel) nibbles512(step int, sums [][]reg.VecVirtual) {
 
 // scaleAndAdd adds a group of Q8 or Q4, whose scales are at disp: the sum times
 // weight scale times activation scale.
-func (k *intKernel) scaleAndAdd(disp int, sums [][]reg.VecVirtual) {
+func (k *intKernel) scaleAndAdd(disp int, sums [][]vec) {
 	for v := range k.vectors {
 		scale, factor := k.vector("w", 0), k.vector("x", 0)
 		VCVTPH2PS(k.weights(disp, 2, v), scale)
@@ -200,7 +199,7 @@ func (k *intKernel) minimums() {
 
 // scaleAndOffset loads those of a vector of rows of Q41 or Q4K. The offset is for
 // the correction, -128 times the sum of activations.
-func (k *intKernel) scaleAndOffset(v int, scale, offset reg.Register) {
+func (k *intKernel) scaleAndOffset(v int, scale, offset register) {
 	label := fmt.Sprint(k.name, "scale", v)
 	CMPQ(argument("form"), U8(formQ4K))
 	JEQ(LabelRef(label))

@@ -3,21 +3,14 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // sixBits is a group of Q6K: columns 0 to 15 and 16 to 31 have a scale each.
-func (k *intKernel) sixBits() {
-	if k.wide {
-		k.sixBits512()
-	} else {
-		k.sixBits256()
-	}
-}
+func (k *intKernel) sixBits() { either(k.lanes, k.sixBits512, k.sixBits256)() }
 
 // sixBitShift moves the two upper bits of a step of a part to bits 4 and 5 of each
 // byte; other bits must be masked.
-func sixBitShift(step, half int, r reg.VecVirtual) {
+func sixBitShift(step, half int, r vec) {
 	switch shift := 4 - 4*step - 2*half; {
 	case shift > 0:
 		VPSLLW(U8(shift), r, r)
@@ -62,7 +55,7 @@ func (k *intKernel) sixBitRows(v int) {
 			VPSRLW(U8(4), low, high)
 			VPANDD(word(lowNibbles), low, low)
 			VPANDD(word(lowNibbles), high, high)
-			for half, w := range []reg.VecVirtual{low, high} {
+			for half, w := range []vec{low, high} {
 				VMOVDQU64(k.weights(part*q6kPart+256, 4, v), upper)
 				sixBitShift(step, half, upper)
 				VPTERNLOGD(U8(0xf8), word(0x30303030), upper, w) // w | upper & mask
@@ -185,7 +178,7 @@ func (k *intKernel) sixBits256() {
 }
 
 // scaleBy adds sums of Q6K to the sums over groups.
-func (k *intKernel) scaleBy(sums [][]reg.VecVirtual) {
+func (k *intKernel) scaleBy(sums [][]vec) {
 	d, factor := k.vector("w", 0), k.vector("x", 0)
 	for v := range k.vectors {
 		VCVTPH2PS(k.rows(k.head, 0, 2, v), d)

@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // stored is a vector of sums over groups on the stack.
@@ -23,7 +22,7 @@ func (k *intKernel) begin() {
 	}
 	v := k.vector("x", 0)
 	k.clear(v)
-	k.tokenLoop("begin", func(row, sums reg.Register) {
+	k.tokenLoop("begin", func(row, sums register) {
 		skip := k.name + "zero"
 		CMPQ(argument("add"), U8(0))
 		JEQ(LabelRef(skip))
@@ -48,7 +47,7 @@ func (k *intKernel) end() {
 		k.storeSums(k.step)
 		return
 	}
-	k.tokenLoop("end", func(row, sums reg.Register) {
+	k.tokenLoop("end", func(row, sums register) {
 		for i := range k.vectors {
 			r := k.vector("y", i)
 			VMOVUPS(at(sums, k.bytes()*i), r)
@@ -58,7 +57,7 @@ func (k *intKernel) end() {
 }
 
 // tokenLoop repeats a body for the row of y and the sums of each token.
-func (k *intKernel) tokenLoop(label string, body func(row, sums reg.Register)) {
+func (k *intKernel) tokenLoop(label string, body func(row, sums register)) {
 	row, ldy, sums := k.step, GP64(), GP64()
 	reload("y", row)
 	reload("ldy", ldy)
@@ -72,8 +71,8 @@ func (k *intKernel) tokenLoop(label string, body func(row, sums reg.Register)) {
 }
 
 // ints are registers for the integer sums of a group, [token][vector].
-func (k *intKernel) ints(name string) [][]reg.VecVirtual {
-	all := make([][]reg.VecVirtual, k.tokens)
+func (k *intKernel) ints(name string) [][]vec {
+	all := make([][]vec, k.tokens)
 	for t := range all {
 		for v := range k.vectors {
 			all[t] = append(all[t], k.vector(name, t*k.vectors+v))
@@ -83,7 +82,7 @@ func (k *intKernel) ints(name string) [][]reg.VecVirtual {
 }
 
 // add adds product*factor to a sum over groups; it may change product.
-func (k *intKernel) add(token, vector int, product, factor reg.Register) {
+func (k *intKernel) add(token, vector int, product, factor register) {
 	if k.inRegisters {
 		VFMADD231PS(factor, product, k.sum(token, vector))
 		return

@@ -33,34 +33,29 @@ func (v lanes) function(name, signature, doc string) { function(name+v.suffix(),
 
 func (v lanes) suffix() string { return either(v, "AVX512", "AVX2") }
 
-func (v lanes) reg() reg.VecVirtual {
-	if v.wide {
-		return ZMM()
-	}
-	return YMM()
-}
+func (v lanes) reg() vec { return either(v, ZMM, YMM)() }
 
-func (v lanes) regs(n int) (all []reg.VecVirtual) {
+func (v lanes) regs(n int) (all []vec) {
 	for range n {
 		all = append(all, v.reg())
 	}
 	return all
 }
 
-func (v lanes) zero() reg.VecVirtual {
+func (v lanes) zero() vec {
 	r := v.reg()
 	v.clear(r)
 	return r
 }
 
-func (v lanes) zeros(n int) (all []reg.VecVirtual) {
+func (v lanes) zeros(n int) (all []vec) {
 	for range n {
 		all = append(all, v.zero())
 	}
 	return all
 }
 
-func (v lanes) clear(r reg.Register) {
+func (v lanes) clear(r register) {
 	if v.wide {
 		VPXORD(r, r, r)
 	} else {
@@ -69,7 +64,7 @@ func (v lanes) clear(r reg.Register) {
 }
 
 // and is r = a & b.
-func (v lanes) and(a, b Op, r reg.Register) {
+func (v lanes) and(a, b Op, r register) {
 	if v.wide {
 		VPANDD(a, b, r)
 	} else {
@@ -78,7 +73,7 @@ func (v lanes) and(a, b Op, r reg.Register) {
 }
 
 // or is r |= a.
-func (v lanes) or(a, r reg.Register) {
+func (v lanes) or(a, r register) {
 	if v.wide {
 		VPORD(a, r, r)
 	} else {
@@ -87,7 +82,7 @@ func (v lanes) or(a, r reg.Register) {
 }
 
 // word fills a register with a 32-bit word.
-func (v lanes) word(w uint32) reg.VecVirtual {
+func (v lanes) word(w uint32) vec {
 	g, r := GP32(), v.reg()
 	MOVL(U32(w), g)
 	VMOVD(g, r.AsX())
@@ -96,7 +91,7 @@ func (v lanes) word(w uint32) reg.VecVirtual {
 }
 
 // upperHalves sets the upper 16 bits of each lane.
-func (v lanes) upperHalves(r reg.Register) {
+func (v lanes) upperHalves(r register) {
 	if v.wide {
 		VPTERNLOGD(U8(0xff), r, r, r)
 	} else {
@@ -106,14 +101,14 @@ func (v lanes) upperHalves(r reg.Register) {
 }
 
 // parameter broadcasts a float32 argument.
-func (v lanes) parameter(name string) reg.VecVirtual {
+func (v lanes) parameter(name string) vec {
 	r := v.reg()
 	VBROADCASTSS(argument(name), r)
 	return r
 }
 
 // first makes a mask of the first n lanes, fewer than all; table is from newTailTable.
-func (v lanes) first(n reg.Register, table Mem) (mask reg.Register) {
+func (v lanes) first(n register, table Mem) (mask register) {
 	if v.wide {
 		bits := GP32()
 		MOVQ(n, reg.RCX)
@@ -136,7 +131,7 @@ func (v lanes) first(n reg.Register, table Mem) (mask reg.Register) {
 }
 
 // load loads a vector. Under a mask other lanes are zero; nil: no mask.
-func (v lanes) load(from, mask, r reg.Register) {
+func (v lanes) load(from, mask, r register) {
 	switch {
 	case mask == nil:
 		VMOVUPS(at(from, 0), r)
@@ -148,7 +143,7 @@ func (v lanes) load(from, mask, r reg.Register) {
 }
 
 // store stores a vector, or its lanes under a mask.
-func (v lanes) store(r, mask, to reg.Register) {
+func (v lanes) store(r, mask, to register) {
 	switch {
 	case mask == nil:
 		VMOVUPS(r, at(to, 0))
@@ -161,7 +156,7 @@ func (v lanes) store(r, mask, to reg.Register) {
 
 // each takes n elements a vector at a time, the last ones under a mask. It advances
 // the pointers and changes n.
-func (v lanes) each(n reg.GPVirtual, table Mem, pointers []reg.GPVirtual, body func(mask reg.Register)) {
+func (v lanes) each(n gpr, table Mem, pointers []gpr, body func(mask register)) {
 	v.blocks(n, v.n(), "vectors", "tail", pointers, func() { body(nil) })
 	Label("tail")
 	TESTQ(n, n)
@@ -172,7 +167,7 @@ func (v lanes) each(n reg.GPVirtual, table Mem, pointers []reg.GPVirtual, body f
 
 // blocks repeats a body while there are at least block elements, then jumps to label
 // rest. It advances the pointers and reduces n.
-func (v lanes) blocks(n reg.GPVirtual, block int, label, rest string, pointers []reg.GPVirtual, body func()) {
+func (v lanes) blocks(n gpr, block int, label, rest string, pointers []gpr, body func()) {
 	Label(label)
 	CMPQ(n, U8(block))
 	JLT(LabelRef(rest))
@@ -182,7 +177,7 @@ func (v lanes) blocks(n reg.GPVirtual, block int, label, rest string, pointers [
 	JMP(LabelRef(label))
 }
 
-func advance(bytes int, pointers ...reg.GPVirtual) {
+func advance(bytes int, pointers ...gpr) {
 	for _, p := range pointers {
 		if bytes < 128 {
 			ADDQ(U8(bytes), p)
@@ -193,7 +188,7 @@ func advance(bytes int, pointers ...reg.GPVirtual) {
 }
 
 // vectors loops over n elements, whole vectors only.
-func (v lanes) vectors(n reg.GPVirtual, body func()) {
+func (v lanes) vectors(n gpr, body func()) {
 	Label("vectors")
 	body()
 	SUBQ(U8(v.n()), n)
@@ -201,7 +196,7 @@ func (v lanes) vectors(n reg.GPVirtual, body func()) {
 }
 
 // fold combines the lanes of r by halves, 8, 4, 2 and 1 apart, into lane 0 of the result.
-func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
+func (v lanes) fold(r vec, op func(...Op)) register {
 	upper := v.quarter(r, op)
 	VPSHUFD(U8(0b1110), r.AsX(), upper)
 	op(upper, r.AsX(), r.AsX())
@@ -211,7 +206,7 @@ func (v lanes) fold(r reg.VecVirtual, op func(...Op)) reg.Register {
 }
 
 // quarter combines the lanes of r into the lowest 128 bits of a register, free again.
-func (v lanes) quarter(r reg.VecVirtual, op func(...Op)) reg.Register {
+func (v lanes) quarter(r vec, op func(...Op)) register {
 	if v.wide {
 		upper := YMM()
 		VEXTRACTF64X4(U8(1), r, upper)
@@ -224,14 +219,14 @@ func (v lanes) quarter(r reg.VecVirtual, op func(...Op)) reg.Register {
 }
 
 // addFour adds four registers in pairs, into the first one.
-func addFour(r []reg.VecVirtual, add func(...Op)) {
+func addFour(r []vec, add func(...Op)) {
 	add(r[1], r[0], r[0])
 	add(r[3], r[2], r[2])
 	add(r[2], r[0], r[0])
 }
 
 // answer returns lane 0 of r from a kernel.
-func answer(r reg.Register, index int) {
+func answer(r register, index int) {
 	VZEROUPPER() // before the store, which is legacy SSE
 	Store(r, ReturnIndex(index))
 	RET()

@@ -10,6 +10,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// Any register, and the two kinds that avo assigns: general and vector registers.
+type (
+	register = reg.Register
+	gpr      = reg.GPVirtual
+	vec      = reg.VecVirtual
+)
+
 // function begins a kernel; doc follows the name. Callers' buffers do not escape.
 func function(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
@@ -25,9 +32,9 @@ func largeFunction(name, signature, doc string) {
 }
 
 // parameter loads a pointer or an int.
-func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+func parameter(name string) gpr { return Load(Param(name), GP64()).(gpr) }
 
-func reload(name string, r reg.Register) { Load(Param(name), r) }
+func reload(name string, r register) { Load(Param(name), r) }
 
 func argument(name string) Mem {
 	a, err := Param(name).Resolve()
@@ -43,7 +50,7 @@ func end() {
 	RET()
 }
 
-func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
+func at(base register, disp int) Mem { return Mem{Base: base, Disp: disp} }
 
 // near is the prefetch distance in bytes from L2 to L1; prefetches from memory to L2
 // have a longer one. With the latter alone a product of one token reads at 91 to
@@ -106,12 +113,25 @@ func table[T Constant](name string, values []T) Mem {
 	return m
 }
 
+// constants writes 64 bytes of memory for each value, which repeat it.
+func constants[T Constant](name string, values ...T) (at []Mem) {
+	var all []T
+	for _, v := range values {
+		all = append(all, slices.Repeat([]T{v}, 64/v.Bytes())...)
+	}
+	memory := table(name, all)
+	for i := range values {
+		at = append(at, memory.Offset(64*i))
+	}
+	return at
+}
+
 var words = map[uint32]Mem{}
 
 // word is 64 bytes of memory that repeat a 32-bit word.
 func word(w uint32) Mem {
 	if _, ok := words[w]; !ok {
-		words[w] = table(fmt.Sprintf("word%08x", w), slices.Repeat([]U32{U32(w)}, 16))
+		words[w] = constants(fmt.Sprintf("word%08x", w), U32(w))[0]
 	}
 	return words[w]
 }

@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // rowops writes the kernels for rows of activations.
@@ -23,13 +22,13 @@ func sumSquares(v lanes, tail Mem) {
 	v.function("sumSquares", "func(x *float32, n int) float32", "is the sum of the squares of x.")
 	x, n := parameter("x"), parameter("n")
 	sums, r := v.zeros(4), v.reg()
-	v.blocks(n, 4*v.n(), "four", "vectors", []reg.GPVirtual{x}, func() {
+	v.blocks(n, 4*v.n(), "four", "vectors", []gpr{x}, func() {
 		for i, s := range sums {
 			VMOVUPS(at(x, v.bytes()*i), r)
 			VFMADD231PS(r, r, s)
 		}
 	})
-	v.each(n, tail, []reg.GPVirtual{x}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{x}, func(mask register) {
 		v.load(x, mask, r)
 		VFMADD231PS(r, r, sums[0])
 	})
@@ -41,7 +40,7 @@ func scaleGain(v lanes, tail Mem) {
 	v.function("scaleGain", "func(x, gain, out *float32, scale float32, n int)", "is out = x scale gain; out may be x.")
 	x, gain, out, n := parameter("x"), parameter("gain"), parameter("out"), parameter("n")
 	scale, a, b := v.parameter("scale"), v.reg(), v.reg()
-	v.each(n, tail, []reg.GPVirtual{x, gain, out}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{x, gain, out}, func(mask register) {
 		v.load(x, mask, a)
 		v.load(gain, mask, b)
 		VMULPS(scale, a, a)
@@ -55,7 +54,7 @@ func rotate(v lanes, tail Mem) {
 	v.function("rotate", "func(first, second, cos, sin *float32, n int)", "turns the pairs (first, second) by angles.")
 	first, second, cos, sin, n := parameter("first"), parameter("second"), parameter("cos"), parameter("sin"), parameter("n")
 	a, b, c, s, t := v.reg(), v.reg(), v.reg(), v.reg(), v.reg()
-	v.each(n, tail, []reg.GPVirtual{first, second, cos, sin}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{first, second, cos, sin}, func(mask register) {
 		v.load(first, mask, a)
 		v.load(second, mask, b)
 		v.load(cos, mask, c)
@@ -75,7 +74,7 @@ func siluMul(v lanes, tail Mem, c laneConstants) {
 	gate, up, out, n := parameter("gate"), parameter("up"), parameter("out"), parameter("n")
 	exp, nought := v.expf(c, true), v.zero()
 	g, u, e := v.reg(), v.reg(), v.reg()
-	v.each(n, tail, []reg.GPVirtual{gate, up, out}, func(mask reg.Register) {
+	v.each(n, tail, []gpr{gate, up, out}, func(mask register) {
 		v.load(gate, mask, g)
 		v.load(up, mask, u)
 		VSUBPS(g, nought, e)

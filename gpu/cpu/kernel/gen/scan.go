@@ -3,7 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // scan writes the kernels for rows of logits.
@@ -31,7 +30,7 @@ func rowMax(v lanes) {
 	k := GP32()
 	XORL(k, k)
 	// unordered records NaN in a or b.
-	unordered := func(a, b reg.Register) {
+	unordered := func(a, b register) {
 		if v.wide {
 			m := K()
 			VCMPPS(U8(3), a, b, m)
@@ -43,7 +42,7 @@ func rowMax(v lanes) {
 		VCMPPS(U8(3), a, b, u)
 		VORPS(u, nan, nan)
 	}
-	v.blocks(n, 4*v.n(), "four", "one", []reg.GPVirtual{x}, func() {
+	v.blocks(n, 4*v.n(), "four", "one", []gpr{x}, func() {
 		for i := 0; i < 4; i += 2 {
 			VMOVUPS(at(x, v.bytes()*i), r)
 			VMOVUPS(at(x, v.bytes()*(i+1)), s)
@@ -57,7 +56,7 @@ func rowMax(v lanes) {
 		unordered(r, r)
 		VMAXPS(r, peaks[0], peaks[0])
 	}
-	v.blocks(n, v.n(), "one", "rest", []reg.GPVirtual{x}, vector)
+	v.blocks(n, v.n(), "one", "rest", []gpr{x}, vector)
 	Label("rest")
 	TESTQ(n, n)
 	JZ(LabelRef("fold"))
@@ -73,7 +72,7 @@ func rowMax(v lanes) {
 }
 
 // where sets a bit for each lane at x for which a comparison with value holds.
-func (v lanes) where(x reg.Register, predicate int, value, scratch reg.VecVirtual, bits reg.GPVirtual) {
+func (v lanes) where(x register, predicate int, value, scratch vec, bits gpr) {
 	VMOVUPS(at(x, 0), scratch)
 	if v.wide {
 		m := K()
