@@ -12,7 +12,7 @@
 //
 //	program, check                  a Program and its ops; whether it is well formed
 //	device, weights, model, pool    a Device; the tensors that it loads; what it makes of them; the KV pool
-//	step, sampling, uniform         a StepBatch and its results; how tokens are chosen; random numbers
+//	step, sampling                  a StepBatch and its results; how tokens are chosen; random numbers
 //	dtype, float16                  types of stored elements; BF16 and F16
 //
 // # Exactness

@@ -33,9 +33,6 @@ const (
 	I8
 )
 
-// i8ScaleBytes is the size of the scale of one vector of I8.
-const i8ScaleBytes = 4
-
 var dtypes = [...]struct {
 	name  string
 	block int // elements
@@ -86,10 +83,10 @@ func (d DType) Bytes(elements int) int {
 // VectorBytes is the size of one K or V of head_dim elements in a KV pool, with scale.
 func (d DType) VectorBytes(headDim int) int { return d.Bytes(headDim) + d.ScaleBytes() }
 
-// ScaleBytes is the size of the scale of one K or V in a KV pool.
+// ScaleBytes is the size of the scale of one K or V in a KV pool: of I8 a float32.
 func (d DType) ScaleBytes() int {
 	if d == I8 {
-		return i8ScaleBytes
+		return 4
 	}
 	return 0
 }
