@@ -30,7 +30,16 @@ func Widen(l simd.Level, f layout.Form, out []float32, in []uint16) {
 		}
 		out, in = out[n:], in[n:]
 	}
-	widenPortable(f, out, in)
+	out = out[:len(in)]
+	if f == layout.BF16 {
+		for i, h := range in {
+			out[i] = gpu.FromBF16(h)
+		}
+		return
+	}
+	for i, h := range in {
+		out[i] = gpu.FromF16(h)
+	}
 }
 
 // Narrow rounds to BF16 or F16, to nearest even, with the same bits at every level
@@ -46,29 +55,6 @@ func Narrow(l simd.Level, f layout.Form, out []uint16, in []float32) {
 		}
 		out, in = out[n:], in[n:]
 	}
-	narrowPortable(f, out, in)
-}
-
-func check16(f layout.Form) {
-	if f != layout.BF16 && f != layout.F16 {
-		panic(fmt.Sprintf("convert: elements of %s are not widened one by one", f))
-	}
-}
-
-func widenPortable(f layout.Form, out []float32, in []uint16) {
-	out = out[:len(in)]
-	if f == layout.BF16 {
-		for i, h := range in {
-			out[i] = gpu.FromBF16(h)
-		}
-		return
-	}
-	for i, h := range in {
-		out[i] = gpu.FromF16(h)
-	}
-}
-
-func narrowPortable(f layout.Form, out []uint16, in []float32) {
 	out = out[:len(in)]
 	if f == layout.BF16 {
 		for i, x := range in {
@@ -78,6 +64,12 @@ func narrowPortable(f layout.Form, out []uint16, in []float32) {
 	}
 	for i, x := range in {
 		out[i] = gpu.ToF16(x)
+	}
+}
+
+func check16(f layout.Form) {
+	if f != layout.BF16 && f != layout.F16 {
+		panic(fmt.Sprintf("convert: elements of %s are not widened one by one", f))
 	}
 }
 

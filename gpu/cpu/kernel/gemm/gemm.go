@@ -42,10 +42,7 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, cols int, x []float32, 
 		multiplyPortable(f, panel, cols, x, tokens, y, ldy, add)
 		return
 	}
-	sum := 0
-	if add {
-		sum = 1
-	}
+	sum := simd.Flag(add)
 	if !f.Integer() {
 		gemmFloatsAVX(l, int(f), &panel[0], cols, &x[0], tokens, &y[0], ldy, sum, ahead)
 		return

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/layout"
+	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Tokens of a tile of AMX. A tiling of AMXMinRows tokens or more has no smaller
-// tiles, so they need no kernel.
+// Tokens of a tile of AMX. Tilings of AMXMinRows tokens or more have no smaller tiles.
 const (
 	AMXTokens    = 16 // at most
 	AMXMinTokens = 13
@@ -57,12 +57,8 @@ func MultiplyAMX(w []byte, groups int, x []byte, tokens, tiles, apart int, y []f
 		}
 		return
 	}
-	adds := 0
-	if add {
-		adds = 1
-	}
 	const line = 64
-	rounds := 2 * tiles * groups
+	adds, rounds := simd.Flag(add), 2*tiles*groups
 	lines := (len(next)/line + rounds - 1) / rounds
 	from, bytes := unsafe.SliceData(next), len(next)
 	switch tokens { // by name: pointers passed through a func value escape

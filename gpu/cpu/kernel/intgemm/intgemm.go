@@ -46,11 +46,7 @@ func Multiply(l simd.Level, f layout.Form, panel []byte, groups int, x []byte, t
 		panic(fmt.Sprintf("intgemm: %d groups of %s in %d bytes by %d tokens in %d bytes into %d floats, %d apart",
 			groups, f, len(panel), tokens, len(x), len(y), ldy))
 	}
-	adds := 0
-	if add {
-		adds = 1
-	}
-	ahead, every := fetch.Ahead, fetch.Every
+	adds, ahead, every := simd.Flag(add), fetch.Ahead, fetch.Every
 	switch {
 	case l == simd.Portable || groups == 0:
 		multiplyPortable(f, panel, groups, x, tokens, y, ldy, add)

@@ -1,5 +1,13 @@
 package simd
 
+// Flag is a bool as assembly takes it.
+func Flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // Pause tells the processor n times that the caller is in a spin loop.
 func Pause(n int) {
 	if n > 0 {
