@@ -94,10 +94,7 @@ func (l *loading) work(workers int) error {
 		})
 	}
 	all.Wait()
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // choose checks all tensors, decides how each is stored and lists the jobs.
@@ -147,8 +144,7 @@ func (l *loading) note(stored gpu.DType, h storage, bytes int) {
 	l.plan.Changed[at].Bytes += int64(bytes)
 }
 
-// describe returns type and shape of a weight. If the source cannot do so without
-// the data, the data is kept for the jobs.
+// describe returns type and shape of a weight. It keeps the data if it has to read it.
 func (l *loading) describe(i int) (gpu.Tensor, error) {
 	s := l.program.Weights[i]
 	if l.stream != nil {

@@ -57,9 +57,6 @@ func idleModel(p *gpu.Program, weights *weights, o Options) *model {
 
 // runStep does a step, on the queue's goroutine.
 func (m *model) runStep(b *gpu.StepBatch) (*gpu.StepResult, error) {
-	if m.pool == nil {
-		return nil, errors.New("step: there is no KV pool")
-	}
 	defer m.countActivations()
 	return m.rows.Run(b, m.compute)
 }
@@ -83,7 +80,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 	}
 	if m.pool != nil { // first, so that the two need not fit at once
 		old := m.pool
-		m.pool = nil
+		m.pool, m.rows = nil, nil
 		if err := old.free(); err != nil {
 			return fmt.Errorf("cannot free the old KV pool: %w", err)
 		}

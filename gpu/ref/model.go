@@ -1,7 +1,6 @@
 package ref
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -40,9 +39,6 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 
 // step runs one step, on the queue's goroutine.
 func (m *model) step(b *gpu.StepBatch) (*gpu.StepResult, error) {
-	if m.rows == nil {
-		return nil, errors.New("step: there is no KV pool")
-	}
 	return m.rows.Run(b, func(sequences []rows.Sequence) error {
 		if m.alter != nil {
 			m.alter(sequences)

@@ -48,8 +48,12 @@ func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 var errUnfinished = errors.New("the step has no result")
 
 // Run runs a step: it applies the changes, lets compute fill in the sequences' results,
-// and adds what was sampled to the rows. After an error only a step with Reset runs.
+// and adds what was sampled to the rows. After an error only a step with Reset runs. A nil
+// table is that of a model without a KV pool.
 func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.StepResult, error) {
+	if t == nil {
+		return nil, errors.New("step: there is no KV pool")
+	}
 	if b.Reset {
 		t.reset()
 	}
