@@ -26,8 +26,7 @@ func FromF16(h uint16) float32 {
 	return math.Float32frombits(sign | a<<13 + 112<<23)
 }
 
-// ToF16 rounds to the nearest binary16, ties to even. What is too large
-// becomes infinite, NaN stays NaN.
+// ToF16 rounds to the nearest binary16, ties to even; too large is infinite, NaN stays NaN.
 func ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign, a := uint16(b>>16&0x8000), b&0x7fffffff
@@ -39,7 +38,6 @@ func ToF16(f float32) uint16 {
 	case a >= 0x38800000: // normal: drop 13 bits, rebias by 112
 		return sign | uint16((a-112<<23+0xfff+a>>13&1)>>13)
 	}
-	// Subnormal: adding 0.5 leaves units of 2^-24 in the low mantissa bits,
-	// rounded by the addition itself.
+	// Subnormal: adding 0.5 rounds to units of 2^-24 in the low mantissa bits.
 	return sign | uint16(math.Float32bits(math.Float32frombits(a)+0.5)-0x3f000000)
 }

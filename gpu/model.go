@@ -33,8 +33,7 @@ type Sharer interface {
 	Share() Model
 }
 
-// WeightReader is a Model that knows how much it reads, from which the share of the
-// memory's bandwidth is computed.
+// WeightReader is a Model that knows how much it reads: for its share of memory bandwidth.
 type WeightReader interface {
 	// WeightBytesRead is how many bytes of weights a step reads at least, as the device
 	// stores them: each matrix of a product and each vector once.

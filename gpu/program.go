@@ -30,8 +30,7 @@ type BufferSpec struct {
 	PerOutput bool // one row per output of the step instead of one per token
 }
 
-// WeightSpec is a tensor that the program reads, by the name in Weights. Matrices are
-// [outputs, inputs], row-major.
+// WeightSpec is a tensor by its name in Weights. Matrices are [outputs, inputs], row-major.
 type WeightSpec struct {
 	Name  string
 	Shape []int // one or two dimensions

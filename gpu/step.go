@@ -61,9 +61,8 @@ type RowWork struct {
 	KeepLogits bool
 }
 
-// ScoreSpec asks for the log probabilities of a row's known tokens at positions
-// [From, To), From >= 1: each comes with the step that computes the position
-// before it. The zero value asks for none.
+// ScoreSpec asks for the log probabilities of known tokens at positions [From, To), From >=
+// 1: each comes with the step that computes the position before it. Zero asks for none.
 type ScoreSpec struct {
 	From, To int
 	Top      int // most likely tokens beside each, >= 0

@@ -11,9 +11,8 @@ type kvSpan struct {
 	split          *kvSplit // nil: all of the tile's segments
 }
 
-// kvSplit is a tile whose segments are computed by several units: for each head
-// their sums, and how many segments are still missing. The unit that finishes a
-// head's last segment merges them.
+// kvSplit is a tile whose segments are computed by several units: by head their sums, and
+// how many are missing. The unit that finishes a head's last segment merges them.
 type kvSplit struct {
 	segments, each int       // each: floats of one segment of one head
 	memory         []float32 // [heads][segments][each]

@@ -8,9 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// normalizer turns logits into log probabilities. It uses a fast sum, accurate to
-// sumError, until a result is so near to a rounding border of float32 that the
-// sum in order of ids is needed.
+// normalizer turns logits into log probabilities by a fast sum, accurate to sumError, until
+// a result is so near a rounding border of float32 that it needs the sum in order of ids.
 type normalizer struct {
 	level           simd.Level
 	logits          []float32

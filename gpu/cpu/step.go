@@ -124,8 +124,7 @@ func grow[T any](x []T, n int) []T {
 	return x[:n]
 }
 
-// open implements work: all stages before the first Gather, then those from
-// Gather on for each tile of outputs.
+// open implements work: the body, then the tail for each tile of outputs.
 func (s *step) open(i int) (int, bool) {
 	if s.at = i; i < len(s.body) {
 		s.stage = s.body[i]
@@ -190,8 +189,7 @@ func (s *step) run(sequences []rows.Sequence) error {
 	return nil
 }
 
-// worthHelpers is the number of multiplications from which waking helpers pays:
-// about 100 microseconds of one worker.
+// worthHelpers is the multiplications that pay for waking helpers: about 100 microseconds.
 var worthHelpers = [...]int{simd.Portable: 300_000, simd.AVX2: 1_500_000, simd.AVX512: 2_000_000, simd.AMX: 2_000_000}
 
 // cost is the number of multiplications by weights.

@@ -5,8 +5,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// storage is how the device stores a tensor: a matrix in a type that has a form
-// (forms), a vector as float32.
+// storage is how a tensor is kept: a matrix in a type with a form, a vector as float32.
 type storage struct {
 	dtype gpu.DType
 	why   reason
@@ -39,9 +38,8 @@ var reasons = [...]string{
 	forLogits:  "the output matrix is kept at a higher precision than weight-dtype",
 }
 
-// storageOf chooses the storage of a tensor. logits: the matrix computes logits. It is
-// kept as q8_0 if weight-dtype is q4_0 (llama.cpp uses q6_k), because it decides
-// between tokens at the very end.
+// storageOf chooses a tensor's storage. A matrix of logits is kept as q8_0 if weight-dtype
+// is q4_0 (llama.cpp uses q6_k), because it decides between tokens at the very end.
 func storageOf(o *Options, t gpu.Tensor, logits bool) storage {
 	if len(t.Shape) != 2 {
 		return storage{dtype: gpu.F32}
@@ -101,8 +99,7 @@ func encodeRow(to gpu.DType, dst []byte, from gpu.DType, src []byte, floats []fl
 	}
 }
 
-// recodeRow converts blocks of a float16 and codes to blocks of q8_0. The int8 of a
-// code is its value with a scale of 1.
+// recodeRow turns blocks of codes into q8_0: an int8 is the value of a code at scale 1.
 func recodeRow(dst []byte, from gpu.DType, src []byte) {
 	var unit [34]byte // a block of any type that is inBytes
 	var codes [32]float32

@@ -6,10 +6,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// Random fills whole blocks of a quantised type with random weights of mean about 0
-// and about the given standard deviation: random codes, and scales that differ by a
-// factor of up to 3. next returns 64 random bits. For tests and models without
-// weights; it panics for other types.
+// Random fills whole blocks of a quantised type with random codes, and scales that differ
+// by a factor of up to 3: a mean of about 0 and the given standard deviation. next returns
+// 64 random bits. For tests and models without weights; it panics for other types.
 func Random(d gpu.DType, dst []byte, deviation float64, next func() uint64) {
 	if !d.Quantised() {
 		panic("quant: " + d.String() + " is not quantised")

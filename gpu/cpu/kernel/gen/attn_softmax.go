@@ -23,8 +23,7 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	VBROADCASTSS(b.lowest.AsX(), b.lowest)
 	VMOVSS(c[1], one)
 
-	// First the maximums of all rows, then all weights, so that the latency of one
-	// row is hidden by the others.
+	// All maximums before all weights, so that rows hide each other's latency.
 	Label("peaks")
 	CMPL(at(b.seen, 0), U8(64))
 	JNE(LabelRef("masked"))
@@ -107,8 +106,7 @@ func (b *softmaxRow) scores(label string, masked bool) {
 	}
 }
 
-// weights computes the row of weights: vector i goes to sum i mod 4, then pairs are
-// added.
+// weights computes a row's weights: vector i goes to sum i mod 4, then pairs are added.
 func (b *softmaxRow) weights(sum vec) {
 	sums := []vec{sum, b.reg(), b.reg(), b.reg()}
 	for i := range 64 / b.n() {

@@ -5,9 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// values adds p v for some queries and positions to their sums: dimensions in
-// lanes, summed over positions in order. Two vectors of dimensions are taken at a
-// time, for all positions.
+// values adds p v for some queries and positions to their sums: dimensions in lanes, two
+// vectors of them at a time, summed over all positions in order.
 func values(v lanes) {
 	v.function("values", "func(form int, p *float32, rows int, values *byte, runs *int, skip int, n int, groups int, width int, stride int, acc *float32, ldacc int)",
 		"adds p[r][i] (rows 256 bytes apart) times value i, of n from position skip of the first run on, to rows of acc, ldacc bytes apart. A value has groups of two vectors, which take width bytes; the next value is stride bytes on.")

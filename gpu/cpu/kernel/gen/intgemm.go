@@ -107,8 +107,7 @@ func intProduct(v lanes, name string, forms []intForm) {
 // intScratch is memory on the stack for a body.
 const intScratch = 128
 
-// intVectors is the number of vectors of rows of a pass: as many as have registers for
-// the integer sums of all tokens.
+// intVectors is the vectors of rows of a pass: as many as have registers for their sums.
 func (v lanes) intVectors(forms []intForm, tokens int) int {
 	if v.wide {
 		return 2

@@ -25,8 +25,7 @@ func (k *intKernel) dot(step int, w []vec, sums [][]vec) {
 	}
 }
 
-// q8: VPDPBUSD adds four products. The correction that sums start from removes the
-// contribution of the weights' offset.
+// q8: VPDPBUSD adds four products. Sums start from the correction for the weights' offset.
 func (k *intKernel) q8() {
 	sums := k.ints("int")
 	if !k.wide {
@@ -146,8 +145,7 @@ func (k *intKernel) nibbles512(step int, sums [][]vec) {
 	k.dot(step+4, high, sums)
 }
 
-// scaleAndAdd adds a group of Q8 or Q4, whose scales are at disp: the sum times
-// weight scale times activation scale.
+// scaleAndAdd adds sum * weight scale * activation scale; weight scales are at disp.
 func (k *intKernel) scaleAndAdd(disp int, sums [][]vec) {
 	for v := range k.vectors {
 		scale, factor := k.vector("w", 0), k.vector("x", 0)
@@ -165,8 +163,7 @@ func (k *intKernel) scaleAndAdd(disp int, sums [][]vec) {
 	}
 }
 
-// minimums is a group of Q41 or Q4K: sum*scale + sum of activations*offset, times
-// the scale of the activations.
+// minimums is Q41 or Q4K: (sum * scale + sum of activations * offset) * their scale.
 func (k *intKernel) minimums() {
 	sums := k.ints("int")
 	if k.wide {

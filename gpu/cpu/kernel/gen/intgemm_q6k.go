@@ -8,8 +8,7 @@ import (
 // sixBits is a group of Q6K: columns 0 to 15 and 16 to 31 have a scale each.
 func (k *intKernel) sixBits() { either(k.lanes, k.sixBits512, k.sixBits256)() }
 
-// sixBitShift moves the two upper bits of a step of a part to bits 4 and 5 of each
-// byte; other bits must be masked.
+// sixBitShift moves the upper bits of a step to bits 4 and 5 of each byte; mask the others.
 func sixBitShift(step, half int, r vec) {
 	switch shift := 4 - 4*step - 2*half; {
 	case shift > 0:

@@ -154,8 +154,7 @@ func (v lanes) store(r, mask, to register) {
 	}
 }
 
-// each takes n elements a vector at a time, the last ones under a mask. It advances
-// the pointers and changes n.
+// each takes n elements by vectors, the last by a mask. It advances pointers and changes n.
 func (v lanes) each(n gpr, table Mem, pointers []gpr, body func(mask register)) {
 	v.blocks(n, v.n(), "vectors", "tail", pointers, func() { body(nil) })
 	Label("tail")

@@ -1,5 +1,4 @@
-// Package rowops has the kernels for rows of activations: RMSNorm, rotary embedding and
-// the gated activation.
+// Package rowops has the kernels for rows: RMSNorm, rotary embedding, gated activation.
 package rowops
 
 import (

@@ -46,8 +46,7 @@ func Levels() (have []Level) {
 	return have
 }
 
-// ParseLevel finds a level by its name; "auto" is the best one. A level that this
-// processor lacks is an error.
+// ParseLevel finds a level of this processor by its name; "auto" is the best one.
 func ParseLevel(name string) (Level, error) {
 	if name == "auto" {
 		return Best(), nil
