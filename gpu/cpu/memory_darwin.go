@@ -16,14 +16,10 @@ func systemMemory() (gpu.Memory, error) {
 		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: hw.memsize: %w", err)
 	}
 	m := gpu.Memory{Total: int64(total), Available: int64(total / 2), Source: "half of the physical memory (hw.memsize)"}
-	free, err := unix.SysctlUint32("vm.page_free_count")
-	if err != nil {
-		return m, nil
+	free, noFree := unix.SysctlUint32("vm.page_free_count")
+	cached, noCached := unix.SysctlUint32("vm.page_pageable_external_count")
+	if noFree == nil && noCached == nil {
+		m.Available, m.Source = (int64(free)+int64(cached))*int64(unix.Getpagesize()), "free and cached system memory"
 	}
-	cached, err := unix.SysctlUint32("vm.page_pageable_external_count")
-	if err != nil {
-		return m, nil
-	}
-	m.Available, m.Source = (int64(free)+int64(cached))*int64(unix.Getpagesize()), "free and cached system memory"
 	return m, nil
 }

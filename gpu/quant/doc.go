@@ -21,11 +21,10 @@
 //
 // # Parts
 //
-//	quant                       Quantize and Dequantize, by type
+//	quant                       Quantize and Dequantize, by type; random blocks
 //	blocks32, blocks256, iq4    the types of 32 and of 256 elements a block; those with a table
 //	floats                      F32, F16 and BF16
 //	finite                      weights that are NaN or infinite
-//	random                      random blocks
 //
 // # Exactness
 //

@@ -14,13 +14,9 @@ import (
 // Addresses are two registers, base + stride, and a displacement; tiles are 0 to 7.
 
 // code writes the bytes of an instruction that reads some registers.
-func code(reads []register, bytes ...byte) {
-	var inputs []Op
-	for _, r := range reads {
-		inputs = append(inputs, r)
-	}
+func code(reads []Op, bytes ...byte) {
 	write := func(opcode string, bits Constant) {
-		Instruction(&ir.Instruction{Opcode: opcode, Operands: []Op{bits}, Inputs: inputs})
+		Instruction(&ir.Instruction{Opcode: opcode, Operands: []Op{bits}, Inputs: reads})
 		bytes = bytes[bits.Bytes():]
 	}
 	for len(bytes) > 0 {
@@ -46,7 +42,7 @@ func tileMemory(prefix, tile byte, base, stride reg.Physical, disp int) {
 	// Bits that extend the registers of the address are stored inverted.
 	second := byte(0xe2) ^ b>>3<<5 ^ x>>3<<6
 	d := uint32(disp)
-	code([]register{base, stride}, 0xc4, second, prefix, 0x4b, 0x84|tile<<3, x&7<<3|b&7,
+	code([]Op{base, stride}, 0xc4, second, prefix, 0x4b, 0x84|tile<<3, x&7<<3|b&7,
 		byte(d), byte(d>>8), byte(d>>16), byte(d>>24))
 }
 
@@ -66,7 +62,7 @@ func tileProduct(sum, a, b byte) { code(nil, 0xc4, 0xe2, ^b&15<<3|3, 0x5e, 0xc0|
 
 // tileConfigure is LDTILECFG of the 64 bytes at p.
 func tileConfigure(p reg.Physical) {
-	code([]register{p}, 0xc4, 0xe2^number(p)>>3<<5, 0x78, 0x49, number(p)&7)
+	code([]Op{p}, 0xc4, 0xe2^number(p)>>3<<5, 0x78, 0x49, number(p)&7)
 }
 
 func tileRelease() { code(nil, 0xc4, 0xe2, 0x78, 0x49, 0xc0) }

@@ -9,7 +9,7 @@
 //
 //	form, blocks        the encodings; groups of quantised weights and their scales
 //	pack, packblocks    from rows to panels; of the types with blocks of several scales
-//	unpack, views       from panels to float32; panels as numbers
+//	unpack              from panels to float32; panels as numbers
 //	tiling              how tokens are divided for a product
 package layout
 
