@@ -8,10 +8,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
-// Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices that
-// come from memory. The multiplications are so fast that everything around them
-// counts. Sums stay in the L2 cache until they are complete; those of a SiluMul
-// leave it only as the activations of the next GEMM.
+// Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices from memory.
+// The products are so fast that all else counts. Sums stay in the L2 cache until they are
+// complete; those of a SiluMul leave it only as the activations of the next GEMM.
 
 const (
 	// amxTokens is the maximum number of tokens that are multiplied with a run of panels.
@@ -23,20 +22,14 @@ const (
 	amxGroups = 16
 	// amxColumns is their columns.
 	amxColumns = amxGroups * layout.GroupCols
-	// amxYield is how many blocks of columns, of some 50 microseconds each, are
-	// multiplied before the worker yields the processor.
+	// amxYield is how many blocks of some 50 microseconds precede a yield of the worker.
 	amxYield = 4
 )
-
-type amxScratch struct {
-	spread []byte    // amxGroups of a panel, unpacked
-	sums   []float32 // [panels][tokens][32]
-}
 
 // sums is the memory for the sums of panel i of a unit.
 func (u *productUnit) sums(i int) []float32 {
 	n := (u.to - u.from) * layout.PanelRows
-	return u.w.amxSums.sums[i*n : (i+1)*n]
+	return u.w.amxSums[i*n : (i+1)*n]
 }
 
 func (l *linears) runAMX(u *productUnit, op *linear) {
@@ -77,7 +70,7 @@ func (l *linear) multiplyAMX(u *productUnit, at int) {
 	blocks := (l.w.cols + amxColumns - 1) / amxColumns
 	for i := range blocks * panels {
 		weights, n := l.block(u.lo+i%panels, i/panels, amxColumns)
-		intgemm.UnpackAMX(l.w.form, weights, n/layout.GroupCols, u.w.amxSums.spread)
+		intgemm.UnpackAMX(l.w.form, weights, n/layout.GroupCols, u.w.unpacked)
 		var next []byte
 		if i+1 < blocks*panels {
 			next, _ = l.block(u.lo+(i+1)%panels, (i+1)/panels, amxColumns)
@@ -97,7 +90,7 @@ func (u *productUnit) multiplyTiles(groups, column int, sums []float32, add bool
 		end := min(u.end, u.tiles.Alike(first))
 		each := intgemm.TileBytes(u.in.width/layout.GroupCols, tokens)
 		x := u.in.quantised[intgemm.TileBytes(u.in.width/layout.GroupCols, t)+intgemm.TileBytes(column/layout.GroupCols, tokens):]
-		intgemm.MultiplyAMX(u.w.amxSums.spread, groups, x, tokens, end-first, each, sums[(t-u.from)*layout.PanelRows:], layout.PanelRows, add, next)
+		intgemm.MultiplyAMX(u.w.unpacked, groups, x, tokens, end-first, each, sums[(t-u.from)*layout.PanelRows:], layout.PanelRows, add, next)
 		first, next = end, nil
 	}
 }

@@ -45,12 +45,6 @@ const (
 	lineBytes  = 64
 )
 
-// fetched is what a worker has prefetched.
-type fetched struct {
-	from  *lookahead
-	bytes int
-}
-
 // wait prefetches for a worker that found no unit, until the next stage is opened.
 func (s *step) wait(worker int, state uint64) {
 	w := s.scratch[worker]
@@ -58,16 +52,16 @@ func (s *step) wait(worker int, state uint64) {
 	if next == nil {
 		return
 	}
-	if w.fetched.from != next {
-		w.fetched = fetched{from: next}
+	if w.fetchedOf != next {
+		w.fetchedOf, w.fetched = next, 0
 	}
-	for w.fetched.bytes < aheadBytes && !s.workers.over(state) {
-		b := next.bytes(worker, len(s.scratch), w.fetched.bytes)
+	for w.fetched < aheadBytes && !s.workers.over(state) {
+		b := next.bytes(worker, len(s.scratch), w.fetched)
 		if len(b) == 0 {
 			return
 		}
 		simd.Prefetch(b, lineBytes)
-		w.fetched.bytes += len(b)
+		w.fetched += len(b)
 	}
 }
 

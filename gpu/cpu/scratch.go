@@ -11,8 +11,10 @@ import (
 type scratch struct {
 	rows []float32 // a widened row of a matrix
 
-	at      int // index of the stage of the worker's last unit
-	fetched fetched
+	at int // index of the stage of the worker's last unit
+	// fetched is how many bytes of fetchedOf the worker has prefetched.
+	fetched   int
+	fetchedOf *lookahead
 
 	// Of attention: see attending.
 	kv                     kvReader
@@ -24,8 +26,9 @@ type scratch struct {
 	seenFrom               int
 	shrinks                []float32
 	sums, merged           sums
-	amxSums                amxScratch
-	dequantised            []byte // columns of a panel as float32
+	unpacked               []byte    // for AMX: amxGroups of a panel
+	amxSums                []float32 // [panels][tokens][32]
+	dequantised            []byte    // columns of a panel as float32
 	// Of stores into the KV pool: one row rounded.
 	halves []uint16
 	codes  []int8
@@ -41,12 +44,7 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 	queries, block := c.queryTile*c.queryGroup, 2*attn.BlockSlots*p.KV.HeadDim
 	together := max(c.queryTile, c.queryGroup) // rows of one call of the kernels
 	width := attn.AccWidth(p.KV.HeadDim)
-	var sums amxScratch
-	if c.amx {
-		sums = amxScratch{make([]byte, intgemm.UnpackedBytes(amxGroups)), make([]float32, amxPanels*amxTokens*layout.PanelRows)}
-	}
-	return &scratch{
-		amxSums:     sums,
+	w := &scratch{
 		dequantised: make([]byte, blockBytes),
 		rows:        make([]float32, widest),
 		gathered:    make([]byte, 4*block+overread),
@@ -59,12 +57,17 @@ func newScratch(p *gpu.Program, c *compiled) *scratch {
 		halves:      make([]uint16, p.KV.HeadDim),
 		codes:       make([]int8, p.KV.HeadDim),
 	}
+	if c.amx {
+		w.unpacked = make([]byte, intgemm.UnpackedBytes(amxGroups))
+		w.amxSums = make([]float32, amxPanels*amxTokens*layout.PanelRows)
+	}
+	return w
 }
 
 func (w *scratch) bytes() int64 {
-	n := size(w.rows, w.floats, w.scores, w.shrinks, w.amxSums.sums) + size(w.seen)
+	n := size(w.rows, w.floats, w.scores, w.shrinks, w.amxSums) + size(w.seen)
 	for _, s := range []sums{w.sums, w.merged} {
 		n += size(s.acc, s.peaks, s.totals)
 	}
-	return n + size(w.gathered, w.dequantised, w.amxSums.spread) + size(w.halves) + size(w.codes) + w.candidates.bytes()
+	return n + size(w.gathered, w.dequantised, w.unpacked) + size(w.halves) + size(w.codes) + w.candidates.bytes()
 }

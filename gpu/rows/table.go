@@ -55,7 +55,10 @@ func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.Step
 		return nil, errors.New("step: there is no KV pool")
 	}
 	if b.Reset {
-		t.reset()
+		for i := range t.rows {
+			t.rows[i].close()
+		}
+		t.failed = nil
 	}
 	if t.failed != nil {
 		return nil, fmt.Errorf("step: an earlier step failed, and the rows were not reset after it: %w", t.failed)
@@ -74,13 +77,6 @@ func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.Step
 	}
 	t.failed = nil
 	return &t.result, nil
-}
-
-func (t *Table) reset() {
-	for i := range t.rows {
-		t.rows[i].close()
-	}
-	t.failed = nil
 }
 
 // close keeps the row's memory for its next sequence.
