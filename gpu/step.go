@@ -2,8 +2,7 @@ package gpu
 
 import "errors"
 
-// Row is an entry of a model's table of rows, 0 to PoolSpec.Rows-1: the tokens of one
-// sequence, its page table, and how to sample.
+// Row is an entry of a model's table, 0 to PoolSpec.Rows-1: tokens, pages, how to sample.
 type Row int32
 
 // StepBatch is one step: the changes to the rows since the previous step, then the work
@@ -49,10 +48,9 @@ type RowGrown struct {
 type RowWork struct {
 	Row          Row
 	Start, Count int
-	// Sample is how many tokens the device may sample for the positions from
-	// Start+Count on, where the row's tokens end; 0: none. A device that speculates may
-	// return several; it stores the K and V of all but the last. The row's pages hold
-	// Start+Count+Sample-1 positions.
+	// Sample is how many tokens may be sampled for positions from Start+Count on, where the
+	// row's tokens end; 0: none. A device that speculates may return several, with the K
+	// and V of all but the last. The row's pages hold Start+Count+Sample-1 positions.
 	Sample int
 	// Allowed, if not nil, is a grammar's mask: token t may be sampled if bit t%32 of
 	// word t/32 is set. Sample is 1 then. Frozen until the step is done.

@@ -17,8 +17,7 @@ type device struct {
 	options Options
 }
 
-// New makes the CPU device. It starts nothing; each loaded model has its own
-// workers. Fails when an option is out of range.
+// New makes the CPU device. It starts nothing; each loaded model has its own workers.
 func New(options Options) (gpu.Device, error) {
 	if err := options.complete(); err != nil {
 		return nil, err

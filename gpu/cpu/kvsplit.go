@@ -23,8 +23,7 @@ func (p *kvSplit) sums(head, i, rows, width int) sums {
 	return sumsIn(p.memory[(head*p.segments+i)*p.each:][:p.each], rows, width)
 }
 
-// done counts segments of a head. It is true for the unit that finished the last
-// one; the count then starts again for the next layer.
+// done counts segments of a head. After the last one it is true and counts the next layer.
 func (p *kvSplit) done(head, segments int) bool {
 	if p.missing[head].Add(-int32(segments)) > 0 {
 		return false
@@ -36,9 +35,8 @@ func (p *kvSplit) done(head, segments int) bool {
 // spansPerThread is the units of attention per thread; several, so that all end together.
 const spansPerThread = 4
 
-// planSplits divides the attention of tiles into spans: whole tiles if there are
-// enough of them, fewer segments if one thread would otherwise compute a long
-// context alone. It does not change results.
+// planSplits divides the attention of tiles into spans: whole tiles if there are enough,
+// fewer segments if one thread would have a long context alone. Results do not change.
 func (s *step) planSplits(heads, rowsPerToken, width int) {
 	s.spans, s.splits = s.spans[:0], s.splits[:0]
 	total := 0

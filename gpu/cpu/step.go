@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// outputTile is how many outputs the ops after Gather take at a time, which
-// bounds the memory of logits: 64 x vocabulary x 4 bytes.
+// outputTile is the outputs taken at a time: it bounds logits to 64 x vocabulary x 4 bytes.
 const outputTile = 64
 
 // step is the state of the current step. It is reused, so that a step allocates

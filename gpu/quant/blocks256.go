@@ -104,11 +104,10 @@ func decodeQ5_K(dst []float32, src []byte) {
 	}
 }
 
-// q6_k, 210 bytes: 128 bytes of low bits, 64 of high bits, 16 scales as int8, d
-// (F16). In each half of the block, of 128 elements: byte i of 64 holds the low
-// four bits of element i, and in its high half of element i+64; byte i of 32
-// holds the high two bits of elements i, i+32, i+64 and i+96 from its low bits
-// up. Scale j is of elements 16j..16j+15.
+// q6_k, 210 bytes: 128 bytes of low bits, 64 of high bits, 16 scales as int8, d (F16). In
+// each half of the block, of 128 elements: byte i of 64 holds the low four bits of element
+// i, and in its high half those of i+64; byte i of 32 holds the high two bits of elements
+// i, i+32, i+64 and i+96 from its low bits up. Scale j is of elements 16j..16j+15.
 const bytesQ6_K = 210
 
 func decodeQ6_K(dst []float32, src []byte) {

@@ -214,10 +214,9 @@ func (k *tileKernel) fetchLines(place byte) {
 	Label(end)
 }
 
-// scale adds a group to the sums. One port is left for multiplications of float32
-// and conversions while tiles are multiplied, so integers become floats by an
-// addition and a subtraction: 1.5 * 2^23 + n is exact for |n| < 2^22, and a group's
-// sum is at most 32 * 128 * 127.
+// scale adds a group to the sums. Tiles leave one port for multiplications of float32 and
+// conversions, so integers become floats by an addition and a subtraction: 1.5 * 2^23 + n
+// is exact for |n| < 2^22, and a group's sum is at most 32 * 128 * 127.
 func (k *tileKernel) scale(place byte) {
 	scale := ZMM()
 	VMOVUPS(at(k.ws, q8Weights), scale)

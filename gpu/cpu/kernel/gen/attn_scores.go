@@ -52,9 +52,8 @@ func scores(v lanes) {
 	})
 }
 
-// scoresOverDims adds up over the dimensions; column is the bytes of one in a run.
-// With few rows a cache line of keys is unrolled; with more a single dimension is
-// enough work for an iteration.
+// scoresOverDims adds up over dimensions of column bytes in a run. With few rows a cache
+// line of keys is unrolled; with more, a single dimension is enough work for an iteration.
 func scoresOverDims(b attentionRows, form string, column int, q rowAddresses, parts, ahead []gpr, dim gpr, label func(string) string) {
 	dimensions := func(n int) {
 		for i := range n {

@@ -7,10 +7,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// gemm writes the products of a panel with a tile of tokens whose activations are
-// float32. Quantised weights are converted first, a few columns at a time into
-// memory that stays in the L1 cache: so all forms share one product, and the
-// conversion can use all registers.
+// gemm writes the products of a panel with a tile of float32 activations. Quantised weights
+// are converted first, some columns at a time into memory that stays in the L1 cache: so
+// all forms share one product, and the conversion can use all registers.
 func gemm() {
 	eachLevel(func(v lanes) {
 		direct(v)
@@ -20,8 +19,7 @@ func gemm() {
 	eachLevel(widenPairs)
 }
 
-// tileTokens is the largest tile: with two vectors of weights each token has two
-// accumulators, which leaves 8 of 32 registers or 4 of 16.
+// tileTokens is the largest tile: two sums per token leave 8 of 32 registers or 4 of 16.
 func (v lanes) tileTokens() int { return either(v, 12, 6) }
 
 // tile is a body of a product for one number of tokens. A pass over the panel multiplies

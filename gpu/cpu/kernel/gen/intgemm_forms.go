@@ -194,8 +194,7 @@ func (k *intKernel) minimums() {
 	}
 }
 
-// scaleAndOffset loads those of a vector of rows of Q41 or Q4K. The offset is for
-// the correction, -128 times the sum of activations.
+// scaleAndOffset loads those of rows of Q41 or Q4K; the offset is for the correction.
 func (k *intKernel) scaleAndOffset(v int, scale, offset register) {
 	label := fmt.Sprint(k.name, "scale", v)
 	CMPQ(argument("form"), U8(formQ4K))

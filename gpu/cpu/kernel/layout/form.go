@@ -1,9 +1,8 @@
 // Package layout defines how the kernels store weights in memory.
 //
-// A matrix [rows, cols] is stored in panels of 32 rows. Within a panel the
-// elements of a column are neighbours, so the dot product of a row runs along the
-// columns in one lane, in order. The last panel is padded with rows of zeros. Form
-// lists the encodings of the elements.
+// A matrix [rows, cols] is stored in panels of 32 rows. Elements of a column are
+// neighbours, so the dot product of a row runs along the columns in one lane, in order. The
+// last panel is padded with rows of zeros. Form lists the encodings of the elements.
 //
 // # Parts
 //

@@ -1,4 +1,5 @@
-// Package rowops has the kernels for rows: RMSNorm, rotary embedding, gated activation.
+// Package rowops has the kernels for rows of activations: RMSNorm, rotary embedding and
+// the gated activation.
 package rowops
 
 import (
