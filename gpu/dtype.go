@@ -9,8 +9,9 @@ import (
 // in blocks with scales of their own (see package gpu/quant for their layouts).
 type DType uint8
 
-// Element types. Buffers are always F32. All that is stored may be F32, F16 or BF16. The
-// block types are GGUF's, for weights only; a block lies within one row of a matrix.
+// Element types. Buffers are always F32. F32, F16 and BF16 may be the type of
+// anything that is stored. The block types are GGUF's and for weights only; a
+// block lies within one row of a matrix.
 const (
 	F32 DType = iota
 	F16

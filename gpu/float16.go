@@ -38,6 +38,7 @@ func ToF16(f float32) uint16 {
 	case a >= 0x38800000: // normal: drop 13 bits, rebias by 112
 		return sign | uint16((a-112<<23+0xfff+a>>13&1)>>13)
 	}
-	// Subnormal: adding 0.5 rounds to units of 2^-24 in the low mantissa bits.
+	// Subnormal: adding 0.5 leaves units of 2^-24 in the low mantissa bits,
+	// rounded by the addition itself.
 	return sign | uint16(math.Float32bits(math.Float32frombits(a)+0.5)-0x3f000000)
 }

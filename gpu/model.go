@@ -33,7 +33,8 @@ type Sharer interface {
 	Share() Model
 }
 
-// WeightReader is a Model that knows how much it reads: for its share of memory bandwidth.
+// WeightReader is a Model that knows how much it reads, from which the share of the
+// memory's bandwidth is computed.
 type WeightReader interface {
 	// WeightBytesRead is how many bytes of weights a step reads at least, as the device
 	// stores them: each matrix of a product and each vector once.

@@ -2,7 +2,8 @@ package gpu
 
 // Program is a model as a static list of ops. Immutable.
 //
-// Ops run in order. A buffer [rows, Width] has a row per token of a step, or per output.
+// Ops run in order for all tokens of a step: a buffer [rows, Width] has one row per
+// token of the step, or per output with PerOutput.
 type Program struct {
 	Name    string // architecture and size, for logs
 	Buffers []BufferSpec
@@ -74,9 +75,10 @@ type Linear struct {
 }
 
 // Rope rotates X in place, heads of HeadDim elements at the token's position: element i
-// pairs with i + len(InvFreq) (the half-split layout of Hugging Face), angle = position *
-// InvFreq[i], both parts times Scale (1 unless the model scales); the rest is unchanged. Su
-// et al. 2021. Angles, sines and cosines are float64, then rounded.
+// pairs with i + len(InvFreq) (the half-split layout of Hugging Face), angle = position
+// * InvFreq[i], both parts times Scale (1 unless the model scales). Elements from
+// 2*len(InvFreq) on are unchanged. Su et al. 2021. Angles and their sine and cosine are
+// computed in float64, then rounded.
 type Rope struct {
 	X       Buffer
 	HeadDim int

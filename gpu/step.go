@@ -2,7 +2,8 @@ package gpu
 
 import "errors"
 
-// Row is an entry of a model's table, 0 to PoolSpec.Rows-1: tokens, pages, how to sample.
+// Row is an entry of a model's table of rows, 0 to PoolSpec.Rows-1: the tokens of one
+// sequence, its page table, and how to sample.
 type Row int32
 
 // StepBatch is one step: the changes to the rows since the previous step, then the work
@@ -48,9 +49,10 @@ type RowGrown struct {
 type RowWork struct {
 	Row          Row
 	Start, Count int
-	// Sample is how many tokens may be sampled for positions from Start+Count on, where the
-	// row's tokens end; 0: none. A device that speculates may return several, with the K
-	// and V of all but the last. The row's pages hold Start+Count+Sample-1 positions.
+	// Sample is how many tokens the device may sample for the positions from
+	// Start+Count on, where the row's tokens end; 0: none. A device that speculates may
+	// return several; it stores the K and V of all but the last. The row's pages hold
+	// Start+Count+Sample-1 positions.
 	Sample int
 	// Allowed, if not nil, is a grammar's mask: token t may be sampled if bit t%32 of
 	// word t/32 is set. Sample is 1 then. Frozen until the step is done.
@@ -59,8 +61,9 @@ type RowWork struct {
 	KeepLogits bool
 }
 
-// ScoreSpec asks for the log probabilities of known tokens at positions [From, To), From >=
-// 1: each comes with the step that computes the position before it. Zero asks for none.
+// ScoreSpec asks for the log probabilities of a row's known tokens at positions
+// [From, To), From >= 1: each comes with the step that computes the position
+// before it. The zero value asks for none.
 type ScoreSpec struct {
 	From, To int
 	Top      int // most likely tokens beside each, >= 0

@@ -20,8 +20,9 @@ type activations struct {
 	narrow bool
 }
 
-// usesAMX reports whether a GEMM of some rows runs on AMX tiles. Fewer than AMXMinRows wait
-// for memory, which the kernels that stream their weights use better.
+// usesAMX reports whether a GEMM of some rows runs on AMX tiles. Fewer than
+// intgemm.AMXMinRows are limited by memory, which the kernels that stream their weights
+// use better.
 func (a *activations) usesAMX(l simd.Level, rows int) bool {
 	return l >= simd.AMX && a.ints && !a.narrow && rows >= intgemm.AMXMinRows
 }
@@ -96,7 +97,8 @@ type packing struct {
 // packElements is the elements of a unit: about 10 microseconds.
 const packElements = 12 << 10
 
-// columns is the columns of a unit, whole groups. All workers share a single tile.
+// columns is the number of columns of a unit, a multiple of GroupCols. A single
+// tile is divided among all workers.
 func (p packing) columns(threads int, tiles layout.Tiling) int {
 	_, tokens := tiles.At(0)
 	groups := packElements / max(1, tokens) / layout.GroupCols

@@ -8,9 +8,10 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/rowops"
 )
 
-// Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices from memory.
-// The products are so fast that all else counts. Sums stay in the L2 cache until they are
-// complete; those of a SiluMul leave it only as the activations of the next GEMM.
+// Blocked GEMM by AMX tiles (intgemm.MultiplyAMX): many rows times matrices that
+// come from memory. The multiplications are so fast that everything around them
+// counts. Sums stay in the L2 cache until they are complete; those of a SiluMul
+// leave it only as the activations of the next GEMM.
 
 const (
 	// amxTokens is the maximum number of tokens that are multiplied with a run of panels.
@@ -22,7 +23,8 @@ const (
 	amxGroups = 16
 	// amxColumns is their columns.
 	amxColumns = amxGroups * layout.GroupCols
-	// amxYield is how many blocks of some 50 microseconds precede a yield of the worker.
+	// amxYield is how many blocks of columns, of some 50 microseconds each, are
+	// multiplied before the worker yields the processor.
 	amxYield = 4
 )
 

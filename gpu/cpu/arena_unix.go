@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve takes zeroed memory from the system, which backs it on first use.
+// reserve takes zeroed memory from the system, which backs it on first use. It returns
+// the function that frees it.
 func reserve(bytes int) ([]byte, func() error, error) {
 	b, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

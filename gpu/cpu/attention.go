@@ -5,8 +5,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/attn"
 )
 
-// segment is the positions, counted from 0, with a softmax of their own. A query's segments
-// are merged in order: any number of threads may compute them, with the same bits.
+// segment is the number of positions with a softmax of their own, counted from the start
+// of the sequence. A query's segments are merged in order, so any number of threads may
+// compute them at once, with the same bits.
 const segment = 8 * attn.BlockSlots
 
 // segmentsTo is the number of segments of positions 0 to end-1.

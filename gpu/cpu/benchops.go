@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// Ops runs ops, before any Gather, as a step does, for benchmarks over the caller's memory.
+// Ops runs ops on the calling goroutine as a step does, over memory of the caller,
+// for benchmarks. The ops come before any Gather.
 type Ops struct{ model *model }
 
 // NewOps compiles the ops of a program whose weights are matrices of one form. The KV

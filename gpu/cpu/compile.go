@@ -120,7 +120,8 @@ func compile(p *gpu.Program, weights []matrix, o *Options) compiled {
 	return c
 }
 
-// splitPacking adds packing after products whose output is read in tiles of another size.
+// splitPacking adds a stage of packing after products whose output is read in tiles of
+// another size than their own.
 func splitPacking(stages []stage) (split []stage) {
 	for _, st := range stages {
 		split = append(split, st)

@@ -16,7 +16,8 @@ const (
 	dequantTiles = 4
 	// dequantColumns is the number of columns converted at once: blockBytes.
 	dequantColumns = blockBytes / (4 * layout.PanelRows)
-	// dequantYield is how many blocks of some 15 microseconds precede a yield of the worker.
+	// dequantYield is how many blocks of columns, of some 15 microseconds each, are
+	// multiplied before the worker yields the processor.
 	dequantYield = 16
 )
 

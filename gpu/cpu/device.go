@@ -17,7 +17,8 @@ type device struct {
 	options Options
 }
 
-// New makes the CPU device. It starts nothing; each loaded model has its own workers.
+// New makes the CPU device. It starts nothing; each loaded model has its own
+// workers. Fails when an option is out of range.
 func New(options Options) (gpu.Device, error) {
 	if err := options.complete(); err != nil {
 		return nil, err

@@ -115,7 +115,8 @@ func (p *pool) at(slot int) int {
 	return slot>>p.shift*p.pageStride + slot&(p.spec.PageSize-1)
 }
 
-// store rounds a row into slot at, counted over all planes. Keys are p.run elements apart.
+// store rounds one row of keys or values into slot at, counted over all planes.
+// Elements of keys are p.run apart.
 func (p *pool) store(l simd.Level, w *scratch, at int, x []float32, keys bool) {
 	first, step := at*len(x), 1
 	if keys && p.run > 1 {

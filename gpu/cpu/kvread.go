@@ -38,7 +38,8 @@ func (w *scratch) reader(s *step, pages []int32, layer, head, end int, widen boo
 	return r
 }
 
-// read locates the block from a position on, in place, or copied together from small pages.
+// read locates the block from a position on. Runs of 16 slots are read in place; smaller
+// pages are copied together first.
 func (r *kvReader) read(from int) *kvBlock {
 	b, p := &r.block, r.pool
 	n := min(attn.BlockSlots, r.end-from)

@@ -23,7 +23,8 @@ func (p *kvSplit) sums(head, i, rows, width int) sums {
 	return sumsIn(p.memory[(head*p.segments+i)*p.each:][:p.each], rows, width)
 }
 
-// done counts segments of a head. After the last one it is true and counts the next layer.
+// done counts segments of a head. It is true for the unit that finished the last
+// one; the count then starts again for the next layer.
 func (p *kvSplit) done(head, segments int) bool {
 	if p.missing[head].Add(-int32(segments)) > 0 {
 		return false

@@ -53,7 +53,8 @@ func (l *linears) join(op linear) bool {
 	return true
 }
 
-// fuse adds a SiluMul of the two outputs. It must not write columns that other units read.
+// fuse adds a SiluMul of exactly the two outputs. It works on columns, so it must not
+// write what other units still read.
 func (l *linears) fuse(op gpu.SiluMul) bool {
 	if l.silu != nil || len(l.ops) != 2 || op.Out == l.in.buffer {
 		return false

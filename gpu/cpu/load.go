@@ -144,7 +144,8 @@ func (l *loading) note(stored gpu.DType, h storage, bytes int) {
 	l.plan.Changed[at].Bytes += int64(bytes)
 }
 
-// describe returns type and shape of a weight. It keeps the data if it has to read it.
+// describe returns type and shape of a weight. If the source cannot do so without
+// the data, the data is kept for the jobs.
 func (l *loading) describe(i int) (gpu.Tensor, error) {
 	s := l.program.Weights[i]
 	if l.stream != nil {

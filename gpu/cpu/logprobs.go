@@ -17,8 +17,9 @@ type normalizer struct {
 	exact           bool
 }
 
-// sumError bounds how much scan.SumExp differs, relatively, from the sum in order of ids: n
-// roundings of 1.1e-16, for vocabularies of a million less than 1.2e-10.
+// sumError bounds, relative to the sum, by how much a sum in another order with
+// scan.SumExp differs from the one in order of ids: n roundings of 1.1e-16,
+// for vocabularies of a million less than 1.2e-10.
 const sumError = 2e-10
 
 func newNormalizer(level simd.Level, logits []float32) normalizer {

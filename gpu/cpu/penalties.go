@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// adjusted returns logits after bias, penalties and masks: a copy, unless nothing changes.
+// adjusted returns the logits after bias, penalties and masks: a copy, or the logits
+// themselves if nothing changes.
 func (c *candidates) adjusted(logits []float32, spec *rows.Sample) []float32 {
 	if len(spec.Bias) == 0 && len(spec.Mask) == 0 && len(spec.History) == 0 && spec.Allowed == nil {
 		return logits

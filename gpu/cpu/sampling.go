@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// sampling is the last stage; a unit is one output. gpu/ref defines all of it to the bit.
+// sampling is the last stage; a unit is one output. gpu/ref defines what
+// sampling and a log probability are, to the bit.
 type sampling struct{ op gpu.Sample }
 
 func (o *sampling) units(s *step) int { return s.tile }

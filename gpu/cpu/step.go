@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/rows"
 )
 
-// outputTile is the outputs taken at a time: it bounds logits to 64 x vocabulary x 4 bytes.
+// outputTile is how many outputs the ops after Gather take at a time, which
+// bounds the memory of logits: 64 x vocabulary x 4 bytes.
 const outputTile = 64
 
 // step is the state of the current step. It is reused, so that a step allocates
@@ -123,7 +124,8 @@ func grow[T any](x []T, n int) []T {
 	return x[:n]
 }
 
-// open implements work: the body, then the tail for each tile of outputs.
+// open implements work: all stages before the first Gather, then those from
+// Gather on for each tile of outputs.
 func (s *step) open(i int) (int, bool) {
 	if s.at = i; i < len(s.body) {
 		s.stage = s.body[i]
@@ -188,7 +190,8 @@ func (s *step) run(sequences []rows.Sequence) error {
 	return nil
 }
 
-// worthHelpers is the multiplications that pay for waking helpers: about 100 microseconds.
+// worthHelpers is the number of multiplications from which waking helpers pays:
+// about 100 microseconds of one worker.
 var worthHelpers = [...]int{simd.Portable: 300_000, simd.AVX2: 1_500_000, simd.AVX512: 2_000_000, simd.AMX: 2_000_000}
 
 // cost is the number of multiplications by weights.

@@ -5,7 +5,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// storage is how a tensor is kept: a matrix in a type with a form, a vector as float32.
+// storage is how the device stores a tensor: a matrix in a type that has a form
+// (forms), a vector as float32.
 type storage struct {
 	dtype gpu.DType
 	why   reason
@@ -99,7 +100,8 @@ func encodeRow(to gpu.DType, dst []byte, from gpu.DType, src []byte, floats []fl
 	}
 }
 
-// recodeRow turns blocks of codes into q8_0: an int8 is the value of a code at scale 1.
+// recodeRow converts blocks of a float16 and codes to blocks of q8_0. The int8 of a
+// code is its value with a scale of 1.
 func recodeRow(dst []byte, from gpu.DType, src []byte) {
 	var unit [34]byte // a block of any type that is inBytes
 	var codes [32]float32

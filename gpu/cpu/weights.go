@@ -48,7 +48,8 @@ var forms = map[gpu.DType]layout.Form{
 	gpu.Q4_0: layout.Q4, gpu.Q4_1: layout.Q41, gpu.Q4_K: layout.Q4K, gpu.Q6_K: layout.Q6K,
 }
 
-// WeightBytesRead implements gpu.WeightReader. An embedding, of which a step reads only the
+// WeightBytesRead implements gpu.WeightReader: the size in memory of every matrix of a
+// product and every vector, counted once. An embedding, of which a step reads only the
 // rows of its tokens, is left out.
 func (m *model) WeightBytesRead() int64 {
 	seen := make([]bool, len(m.weights.all))

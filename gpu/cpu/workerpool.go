@@ -17,9 +17,10 @@ type work interface {
 	unit(worker, unit int) error
 }
 
-// workerPool is a leader, the goroutine that calls run, and helpers. Workers claim units
-// one by one; the one that finishes a stage's last unit opens the next. So a stage waits
-// only for running units, never for a late worker; a helper may join or leave at any time.
+// workerPool is a leader, the goroutine that calls run, and helpers. Workers
+// claim units one by one, and the worker that finishes the last unit of a stage
+// opens the next one. So a stage waits only for running units, never for a late
+// worker, and a helper may join or leave at any time.
 //
 // Invariants: work, stage and awake are written only by the leader between
 // runs or by the worker that finished a stage's last unit, and read only by a

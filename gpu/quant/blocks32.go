@@ -208,7 +208,8 @@ func inverse(d float32) float32 {
 	return 1 / d
 }
 
-// code cuts to an integer in 0..top; NaN, only with a scale of zero or infinity, to 0.
+// code cuts to an integer in 0..top. NaN, which only a block whose scale is
+// zero or infinite can bring here, is 0.
 func code(x float32, top int32) uint8 {
 	if !(x > 0) {
 		return 0

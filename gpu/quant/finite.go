@@ -7,8 +7,9 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
-// The bits of exponents in 64 bits. A number is NaN or infinite when all of its own are
-// set: then adding the lowest one carries into the sign, whose bit the mask has cleared.
+// The bits of exponents, side by side in 64 bits. A number is NaN or infinite
+// when all of its own are set, which is when adding the lowest one carries into
+// the sign, whose bit the mask has cleared.
 const (
 	exponentsF32  = 0x7f800000_7f800000
 	exponentsF16  = 0x7c00_7c00_7c00_7c00

@@ -14,7 +14,8 @@ type format struct {
 	// scale and least are the offsets of a block's F16 numbers: its scale, and its
 	// minimum or -1. Only for types in blocks, like the following.
 	scale, least int
-	// Of random codes: the minimum for scale 1 and mean 0, and the standard deviation then.
+	// Of a block of random codes: the minimum for a scale of 1 that makes the mean
+	// about 0, and the standard deviation of the elements then.
 	ratio, deviation float64
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 type Device struct {
-	// Alter, if not nil, changes the sequences of a step first: tests make defects with it.
+	// Alter, if not nil, changes the sequences of each step before they are computed:
+	// the tests of the test suite make defects with it.
 	Alter func([]rows.Sequence)
 }
 

@@ -35,7 +35,8 @@ type Sample struct {
 	Allowed []uint32 // RowWork.Allowed
 }
 
-// next is how the next token is sampled: by the tokens, not by how the row got them.
+// next is how the token after all known ones is sampled. It depends only on the row's
+// tokens, not on how the row got them.
 func (r *row) next(w *gpu.RowWork) *Sample {
 	s := &r.sample
 	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Allowed: w.Allowed}

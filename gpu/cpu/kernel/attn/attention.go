@@ -85,9 +85,10 @@ func Scores(l simd.Level, t KV, q []float32, ldq, rows int, base *byte, runs *Ru
 	}
 }
 
-// Values adds to acc[r] the sum over n positions of p[r][i] value i, in order, from
-// position from of the block on, whose weight is p[r][from]. Rows of p are BlockSlots
-// apart, of acc AccWidth(dim), values dim elements. Portable takes F32 only.
+// Values adds to acc[r] the sum over n positions of p[r][i] value i, in order
+// of positions, starting with position from of the block, whose weight is
+// p[r][from]. Rows of p are BlockSlots apart, rows of acc AccWidth(dim), values
+// dim elements. Portable takes F32 only.
 func Values(l simd.Level, t KV, p []float32, rows int, base *byte, runs *Runs, from, n, dim int, acc []float32) {
 	width := AccWidth(dim)
 	if rows < 1 || from < 0 || n < 1 || from+n > BlockSlots || dim < 1 || len(p) < rows*BlockSlots || len(acc) < rows*width {

@@ -88,10 +88,11 @@ func WidenI8(l simd.Level, out []float32, in []int8) {
 // leastMagnitude is 2^-119: not far below it 127 / magnitude is infinite.
 const leastMagnitude = 1.0 / (1 << 119)
 
-// QuantizeI8 rounds x * (127 / largest magnitude) to out, to nearest even, and returns the
-// scale magnitude / 127: the format of int8 KV pools in gpu/ref, with the same bits at
-// every level. A magnitude below 2^-119 gives zeros with scale 0, NaN or an infinity zeros
-// with scale NaN. out has the length of x.
+// QuantizeI8 rounds x * (127 / magnitude) to out, to nearest even, where magnitude
+// is the largest of x, and returns the scale magnitude / 127. This is the format of
+// int8 KV pools in gpu/ref, with the same bits at every level. The result is
+// zeros with scale 0 for a magnitude below 2^-119, and with scale NaN for NaN or an
+// infinity. out has the length of x.
 func QuantizeI8(l simd.Level, out []int8, x []float32) (scale float32) {
 	out = out[:len(x)]
 	n, most := whole(l, len(x)), uint32(0)

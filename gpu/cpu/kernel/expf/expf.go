@@ -4,9 +4,10 @@ package expf
 
 import "math"
 
-// Of replaces each x by e^x, to 2 units in the last place between -87 and 88; below the
-// result is 0, above infinity. math.Exp would differ between processors, a call for each
-// element would double the time. The polynomial is from Cephes (Moshier).
+// Of replaces each x by e^x, to 2 units in the last place between -87 and 88; below
+// the result is 0, above infinity. math.Exp differs between processors, so it is
+// not used; this is a loop because a call per element would double the time. The
+// polynomial is from Cephes (Moshier).
 func Of(xs []float32) {
 	const magic = 3 << 22 // adding it rounds to an integer
 	for i, x := range xs {

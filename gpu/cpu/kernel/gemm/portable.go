@@ -42,7 +42,8 @@ func addColumns(columns, in []float32, tokens int, y []float32, ldy int) {
 	}
 }
 
-// add4x2 is for four rows and two tokens: eight independent sums stay in registers.
+// add4x2 adds the products of four rows and two tokens, which keeps eight
+// independent sums in registers.
 func add4x2(w []float32, x []float32, stride int, y, z *[4]float32) {
 	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
 	z0, z1, z2, z3 := z[0], z[1], z[2], z[3]

@@ -62,7 +62,8 @@ func tileConfigurations() Mem {
 // it is multiplied: a tile register can only be read through memory, which takes time.
 type tileKernel struct {
 	tokens int
-	// Of the next product: weights, activations, memory for sums: two places in turns.
+	// Of the next product: weights, activations, and memory for its sums. Sums have
+	// two places, which groups use in turns.
 	w, x, c          reg.GPPhysical
 	rowW, rowX, rowC reg.GPPhysical // bytes from row to row
 	// Of the group that is scaled.

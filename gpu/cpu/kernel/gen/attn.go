@@ -21,7 +21,8 @@ var kvForms = []struct {
 	bytes int
 }{{"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I8", 1}}
 
-// attention writes products of queries and keys, of weights and values, and the softmax.
+// attention writes the products of queries with keys and of weights with values,
+// and the softmax between them.
 func attention() {
 	exp := newExpTable("attentionExp")
 	tail := newTailTable("attentionTail")

@@ -23,7 +23,8 @@ func softmax(v lanes, c laneConstants, lanesTable Mem) {
 	VBROADCASTSS(b.lowest.AsX(), b.lowest)
 	VMOVSS(c[1], one)
 
-	// All maximums before all weights, so that rows hide each other's latency.
+	// First the maximums of all rows, then all weights, so that the latency of one
+	// row is hidden by the others.
 	Label("peaks")
 	CMPL(at(b.seen, 0), U8(64))
 	JNE(LabelRef("masked"))

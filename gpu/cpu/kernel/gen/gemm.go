@@ -19,7 +19,8 @@ func gemm() {
 	eachLevel(widenPairs)
 }
 
-// tileTokens is the largest tile: two sums per token leave 8 of 32 registers or 4 of 16.
+// tileTokens is the largest tile: with two vectors of weights each token has two
+// accumulators, which leaves 8 of 32 registers or 4 of 16.
 func (v lanes) tileTokens() int { return either(v, 12, 6) }
 
 // tile is a body of a product for one number of tokens. A pass over the panel multiplies

@@ -107,7 +107,8 @@ func intProduct(v lanes, name string, forms []intForm) {
 // intScratch is memory on the stack for a body.
 const intScratch = 128
 
-// intVectors is the vectors of rows of a pass: as many as have registers for their sums.
+// intVectors is the number of vectors of rows of a pass: as many as have registers for
+// the integer sums of all tokens.
 func (v lanes) intVectors(forms []intForm, tokens int) int {
 	if v.wide {
 		return 2

@@ -25,7 +25,8 @@ func (k *intKernel) dot(step int, w []vec, sums [][]vec) {
 	}
 }
 
-// q8: VPDPBUSD adds four products. Sums start from the correction for the weights' offset.
+// q8: VPDPBUSD adds four products. The correction that sums start from removes the
+// contribution of the weights' offset.
 func (k *intKernel) q8() {
 	sums := k.ints("int")
 	if !k.wide {
@@ -163,7 +164,8 @@ func (k *intKernel) scaleAndAdd(disp int, sums [][]vec) {
 	}
 }
 
-// minimums is Q41 or Q4K: (sum * scale + sum of activations * offset) * their scale.
+// minimums is a group of Q41 or Q4K: sum*scale + sum of activations*offset, times
+// the scale of the activations.
 func (k *intKernel) minimums() {
 	sums := k.ints("int")
 	if k.wide {

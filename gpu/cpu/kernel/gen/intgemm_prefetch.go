@@ -7,8 +7,9 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// fetch prefetches lines of a later group, in every n-th group if n tiles share the work:
-// some in each step, because the processor has few buffers for outstanding lines.
+// fetch prefetches lines of a later group, in every n-th group if n tiles share the
+// work. The lines are spread over the steps of a group, because the processor has few
+// buffers for outstanding lines.
 func (k *intKernel) fetch(lines int) {
 	k.ifFetching(func() {
 		for i := range lines {
@@ -33,7 +34,8 @@ func (k *intKernel) fetchPairs(step int) {
 	}
 }
 
-// prefetch brings a line ahead bytes after fetchAt into L2, one near after line into L1.
+// prefetch prefetches a line into L2, ahead bytes after fetchAt, and into L1 the one near
+// bytes after a line of this group.
 func (k *intKernel) prefetch(line, ahead int) {
 	m := at(k.w, near+64*line-k.wDone)
 	if k.half != nil {

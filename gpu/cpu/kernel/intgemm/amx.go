@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 )
 
-// Tokens of a tile of AMX. Tilings of AMXMinRows tokens or more have no smaller tiles.
+// Tokens of a tile of AMX. A tiling of AMXMinRows tokens or more has no smaller
+// tiles, so they need no kernel.
 const (
 	AMXTokens    = 16 // at most
 	AMXMinTokens = 13

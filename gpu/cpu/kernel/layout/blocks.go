@@ -50,7 +50,8 @@ func ScaleAndOffset(f Form, head, group []byte, r int) (scale, offset float32) {
 	return gpu.FromF16(d) * float32(group[nibbles+r]), -(gpu.FromF16(m) * float32(group[nibbles+PanelRows+r]))
 }
 
-// scaleOfHalf is the scale of a row's half of a group of Q6K. It is exact: 11 bits times 8.
+// scaleOfHalf is the scale of row r in a group of Q6K for columns 0 to 15 or 16 to
+// 31. It is exact: 11 bits times 8.
 func scaleOfHalf(head, group []byte, r, half int) float32 {
 	return gpu.FromF16(binary.NativeEndian.Uint16(head[2*r:])) * float32(int8(group[2*Q6KPart+half*PanelRows+r]))
 }

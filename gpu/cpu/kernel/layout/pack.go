@@ -44,7 +44,8 @@ func Pack(f Form, panel []byte, cols int, rows [][]byte) {
 	}
 }
 
-// packWords transposes n 32-bit words of each row, by cache lines: rows are read in order.
+// packWords transposes n words of 32 bits of each row, a cache line of each row at a
+// time, so that rows are read in order.
 func packWords(panel []byte, rows [][]byte, n int) {
 	const line = 16
 	i := 0

@@ -11,7 +11,8 @@ import (
 // scanRun is the least number of elements that the assembly takes.
 const scanRun = 32
 
-// Max is the largest element of non-empty x. It has no meaning if nan: an element is NaN.
+// Max is the largest element of x, which is not empty. nan reports that an element
+// is NaN; the maximum then has no meaning.
 func Max(l simd.Level, x []float32) (peak float32, nan bool) {
 	if l != simd.Portable && len(x) >= scanRun {
 		peak, flag := maxAVX(l, &x[0], len(x))

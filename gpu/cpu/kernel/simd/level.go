@@ -46,7 +46,8 @@ func Levels() (have []Level) {
 	return have
 }
 
-// ParseLevel finds a level of this processor by its name; "auto" is the best one.
+// ParseLevel finds a level by its name; "auto" is the best one. A level that this
+// processor lacks is an error.
 func ParseLevel(name string) (Level, error) {
 	if name == "auto" {
 		return Best(), nil
