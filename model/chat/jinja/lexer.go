@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -81,20 +82,17 @@ func (lx *lexer) advance(n int) {
 // root consumes text up to the next tag and the tag itself.
 func (lx *lexer) root() {
 	rest := lx.src[lx.pos:]
-	at := tagStart(rest)
-	if at < 0 {
-		lx.emit(tokData, rest)
-		lx.advance(len(rest))
+	tag := tagStart.FindStringIndex(rest)
+	if tag == nil {
+		lx.take(tokData, rest)
 		return
 	}
-	kind, open, sign := rest[at+1], 2, byte(0)
-	if at+2 < len(rest) && (rest[at+2] == '-' || rest[at+2] == '+') {
-		open, sign = 3, rest[at+2]
-	}
-	if kept := lx.leading(rest[:at], kind, sign); kept != "" {
+	at, end := tag[0], tag[1]
+	kind := rest[at+1]
+	if kept := lx.leading(rest[:at], kind, rest[end-1]); kept != "" {
 		lx.emit(tokData, kept)
 	}
-	lx.advance(at + open)
+	lx.advance(end)
 	switch kind {
 	case '#':
 		lx.comment()
@@ -107,21 +105,9 @@ func (lx *lexer) root() {
 	}
 }
 
-// tagStart finds "{{", "{%" or "{#"; -1 without one.
-func tagStart(s string) int {
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], '{')
-		at += i
-		if i < 0 || at+1 >= len(s) {
-			return -1
-		}
-		if c := s[at+1]; c == '{' || c == '%' || c == '#' {
-			return at
-		}
-	}
-}
+var tagStart = regexp.MustCompile(`\{[{%#][-+]?`)
 
-// leading applies the whitespace rule on the left of a tag.
+// leading applies the whitespace rule on the left of a tag, by its sign if it has one.
 func (lx *lexer) leading(text string, kind, sign byte) string {
 	if sign == '-' {
 		return strings.TrimRightFunc(text, isSpace)
@@ -180,7 +166,7 @@ func (lx *lexer) tag(end string, endKind tokenKind) {
 		case r >= '0' && r <= '9':
 			lx.number(rest)
 		case r == '_' || unicode.IsLetter(r):
-			lx.take(tokName, rest[:nameLen(rest)])
+			lx.take(tokName, identifier.FindString(rest))
 		case r == '\'' || r == '"':
 			lx.str(rest)
 		default:

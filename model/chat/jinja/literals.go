@@ -4,23 +4,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-func nameLen(s string) int {
-	end := strings.IndexFunc(s, func(r rune) bool {
-		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r)
-	})
-	if end < 0 {
-		return len(s)
-	}
-	return end
-}
-
 var (
-	integer = regexp.MustCompile(`^\d+(_\d+)*`)
-	number  = regexp.MustCompile(`^\d+(_\d+)*(\.\d+(_\d+)*)?([eE][+-]?\d+(_\d+)*)?`)
+	identifier = regexp.MustCompile(`^[\pL_][\pL_\p{Nd}\p{Mn}]*`)
+	integer    = regexp.MustCompile(`^\d+(_\d+)*`)
+	number     = regexp.MustCompile(`^\d+(_\d+)*(\.\d+(_\d+)*)?([eE][+-]?\d+(_\d+)*)?`)
 )
 
 // number lexes the numeric literal at the start of rest.
@@ -52,45 +42,31 @@ func (lx *lexer) str(rest string) {
 	lx.fail("unterminated string literal")
 }
 
-var simpleEscapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', 'v': '\v',
-	'a': 7, '\\': '\\', '\'': '\'', '"': '"'}
+var simpleEscapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v",
+	'a': "\a", '\\': "\\", '\'': "'", '"': "\"", '\n': ""}
 
-// hexEscapes holds the number of hexadecimal digits that follow.
-var hexEscapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
+// escapes are as long as they can be; unescape refuses those with fewer digits.
+var escapes = regexp.MustCompile(`(?s)\\(?:x.{0,2}|u.{0,4}|U.{0,8}|.)`)
+
+// hexDigits holds the number of hexadecimal digits that follow.
+var hexDigits = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
 // unescape resolves escapes as Python does; an unknown escape keeps its backslash.
 func (lx *lexer) unescape(s string) string {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
+	return escapes.ReplaceAllStringFunc(s, func(escape string) string {
+		c := escape[1]
+		if text, ok := simpleEscapes[c]; ok {
+			return text
 		}
-		start := i
-		i++
-		c := s[i]
-		simple, isSimple := simpleEscapes[c]
-		switch width := hexEscapes[c]; {
-		case isSimple:
-			b.WriteByte(simple)
+		n, err := strconv.ParseUint(escape[2:], 16, 32)
+		switch width := hexDigits[c]; {
+		case width > 0 && (err != nil || n > utf8.MaxRune || len(escape) < 2+width), c >= '0' && c <= '7':
+			lx.fail("bad escape %q in string literal", escape)
 		case width > 0:
-			i = min(i+width, len(s)-1)
-			n, err := strconv.ParseUint(s[start+2:i+1], 16, 32)
-			if err != nil || n > utf8.MaxRune || i < start+1+width {
-				lx.fail("bad escape %q in string literal", s[start:i+1])
-			}
-			b.WriteRune(rune(n))
-		case c >= '0' && c <= '7':
-			lx.fail("bad escape %q in string literal", s[start:i+1])
-		case c != '\n':
-			b.WriteByte('\\')
-			b.WriteByte(c)
+			return string(rune(n))
 		}
-	}
-	return b.String()
+		return escape
+	})
 }
 
 // intLiteral reads an integer literal of any size up to maxDigits.
