@@ -53,7 +53,7 @@ var rules = []rule{
 	{"sched/former", []string{"messages", "internal/invariants", "internal/paging", "sched/pace"}, impure, "the batch former knows the queue by its messages only"},
 	{"model", []string{"model", "gpu", "messages", "internal/paging"}, []string{"github.com/asynkron/", "net/http"}, "models turn step batches into device steps and know no actor"},
 	{"model/weights", []string{"model", "gpu", "messages", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "weights are files, and know no engine"},
-	{"model/tokenizer", []string{"internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "the tokenizer is usable on its own"},
+	{"model/tokenizer", []string{"internal/jsonread", "model/blob"}, []string{"github.com/asynkron/", "net/http"}, "the tokenizer is usable on its own"},
 	{"model/chat", []string{"model/chat", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "chat templates are usable on their own"},
 	{"model/bundled", nil, []string{"github.com/asynkron/", "net/http"}, "the embedded model is files, loaded by the same code as any other"},
 	{"actors/runner", []string{"messages", "actors/shell", "internal/invariants"}, nil, "the runner knows its Executor by interface"},

@@ -1,10 +1,11 @@
 // Package blob opens the large files of a model: mapped into memory if the system
-// supports it, otherwise read piece by piece or whole.
+// supports it, otherwise read piece by piece or whole. Small files are read with ReadFile.
 //
 // A mapped file must not be shortened while it is open; that ends the process (SIGBUS).
 package blob
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -70,6 +71,26 @@ func openFile(f *os.File) (Blob, error) {
 		return mapped{Memory(data)}, f.Close()
 	}
 	return Pieces(f, st.Size()), nil
+}
+
+// ReadFile reads a file of at most limit bytes, which should be what. Errors name the file.
+func ReadFile(fsys fs.FS, name string, limit int64, what string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open %s: %w", name, err)
+	}
+	defer f.Close()
+	data := bytes.NewBuffer([]byte{})
+	if st, err := f.Stat(); err == nil {
+		data.Grow(int(min(max(st.Size(), 0), limit)) + bytes.MinRead)
+	}
+	if _, err = data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	if int64(data.Len()) > limit {
+		return nil, fmt.Errorf("%s is larger than %d MiB; this is not %s; download it again", name, limit>>20, what)
+	}
+	return data.Bytes(), nil
 }
 
 // Memory is a file that was read whole.

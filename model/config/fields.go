@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
+
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 // maxFile bounds the bytes of a configuration file; real ones have a few KB.
@@ -36,20 +37,12 @@ func (f fields) name(key string) string {
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func readFields(fsys fs.FS, name string) (fields, error) {
-	f, err := fsys.Open(name)
+	data, err := blob.ReadFile(fsys, name, maxFile, "a configuration file")
 	if isMissing(err) {
-		return fields{}, fmt.Errorf("%s is missing (%w); give a Hugging Face model directory that has one", name, err)
+		return fields{}, fmt.Errorf("%s is missing (%w); give a Hugging Face model directory that has one", name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return fields{}, fmt.Errorf("cannot open %s: %w", name, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return fields{}, fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	if len(data) > maxFile {
-		return fields{}, fmt.Errorf("%s is larger than %d MiB; this is not a configuration file; download it again", name, maxFile>>20)
+		return fields{}, err
 	}
 	return parseFields(name, data)
 }

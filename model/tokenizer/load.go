@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 const (
@@ -56,25 +56,11 @@ func readText(fsys fs.FS, name string) ([]byte, error) {
 
 // readFile returns the content of a file, nil if there is none.
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
+	data, err := blob.ReadFile(fsys, name, limit, "a tokenizer file")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	data := bytes.NewBuffer([]byte{})
-	if info, err := f.Stat(); err == nil {
-		data.Grow(int(min(max(info.Size(), 0), limit)) + bytes.MinRead)
-	}
-	if _, err = data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	if int64(data.Len()) > limit {
-		return nil, fmt.Errorf("%s is larger than %d MiB; this is not a tokenizer file; download it again", name, limit>>20)
-	}
-	return data.Bytes(), nil
+	return data, err
 }
 
 // read fills t from tokenizer.json.

@@ -2,13 +2,13 @@ package weights
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
+	"github.com/troupe-engine/troupe/model/blob"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 func (s *files) addIndexed(fsys fs.FS) error {
 	where, err := readIndex(fsys)
 	if err != nil {
-		return fmt.Errorf("%s: %w", IndexFile, err)
+		return err
 	}
 	byFile := map[string][]string{}
 	for name, file := range where {
@@ -47,17 +47,9 @@ func (s *files) addIndexed(fsys fs.FS) error {
 
 // readIndex returns the file of each tensor.
 func readIndex(fsys fs.FS) (map[string]string, error) {
-	f, err := fsys.Open(IndexFile)
+	data, err := blob.ReadFile(fsys, IndexFile, maxIndex, "a weight index")
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxIndex {
-		return nil, fmt.Errorf("is larger than %d MiB; this is not a weight index; download it again", maxIndex>>20)
 	}
 	where := map[string]string{}
 	r, err := jsonread.NewReader(data)
@@ -71,10 +63,10 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, again)
+		return nil, fmt.Errorf("%s: %w; %s", IndexFile, err, again)
 	}
 	if len(where) == 0 {
-		return nil, fmt.Errorf("weight_map is empty; download it again")
+		return nil, fmt.Errorf("%s: weight_map is empty; download it again", IndexFile)
 	}
 	return where, nil
 }
