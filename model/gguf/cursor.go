@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/troupe-engine/troupe/model/blob"
 )
@@ -15,6 +16,22 @@ const (
 	// mapped is not read by single bytes.
 	window = 1 << 20
 )
+
+// Remedies.
+const (
+	again      = "the file is damaged; download it again"
+	incomplete = "the download is incomplete; download it again"
+	either     = "the file is damaged or its download incomplete; download it again"
+)
+
+// clip quotes a string of the file for an error text, shortened.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], "\uFFFD"))
+	}
+	return fmt.Sprintf("%q", s)
+}
 
 // cursor walks through the beginning of a file and never past its end. After
 // the first error, which it keeps, everything that it returns is zero.

@@ -14,10 +14,9 @@
 // # Parts
 //
 //	file, split             an open model, of one file or several
-//	header, cursor          the beginning of a file; reading on in it, passing over values
-//	kind, value             types of metadata values; the values
+//	header, cursor          the beginning of a file; reading on in it, remedies in errors
+//	value                   metadata values and their types
 //	tensor, elementtypes    the list of tensors; numbers and names of element types
-//	errortext               remedies, quoting
 //
 // # Bounds
 //

@@ -14,12 +14,12 @@
 //
 //	tokenizer, load, config, chattemplates        a Tokenizer; tokenizer.json, and the files beside it
 //	vocabulary, vocabulary_*                      a tokenizer of a GGUF file, its pipeline and merges
-//	component, jsonfields, lengthchange           elements of the pipeline; how much longer or shorter they make a text
+//	component, lengthchange                       elements of the pipeline as JSON; how much longer or shorter they make a text
 //	tokenids, added                               the tables by id; added tokens, and how they are found in text
 //	encode, scratch                               from text to ids; memory of a call, the cache of words
 //	normalize, normalform                         normalizers; NFC, NFD, NFKC and NFKD
 //	pretokenize, split, pattern                   pre-tokenizers; cutting at matches; literals and regular expressions
-//	fastsplit, runeclass                          the well-known expressions by hand; classes of characters
+//	fastsplit                                     the well-known expressions by hand; classes of characters
 //	bytelevel, metaspace                          bytes as characters; spaces as a visible character
 //	bpe, bpe_word, merge, mergelist, pairtable    vocabulary; symbols of a word; merging them; reading and finding merges
 //	postprocess                                   ids around a text

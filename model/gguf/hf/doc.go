@@ -7,8 +7,8 @@
 //
 // # Parts
 //
-//	config, rope, special, architectures    what config.json has; tokens that end an answer; the models
-//	refuse                                  keys that are not supported
-//	weights                                 tensors by their Hugging Face names
-//	tokenizer, reader                       the tokenizer; typed values of the metadata
+//	supported                the models; keys that are refused
+//	config, rope, special    what config.json has; tokens that end an answer
+//	weights                  tensors by their Hugging Face names
+//	tokenizer, reader        the tokenizer; typed values of the metadata
 package hf
