@@ -142,7 +142,7 @@ func (rt *runtime) splitN(s, sep string, limit int, fromEnd bool) []string {
 		at = append(at, end+len(sep), end+len(sep)+len(p))
 		end = at[len(at)-1]
 	}
-	rt.unbare(s, at)
+	rt.unbare(s, at...)
 	for i := range parts {
 		parts[i] = s[at[2*i]:at[2*i+1]]
 	}

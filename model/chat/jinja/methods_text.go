@@ -111,9 +111,9 @@ func removeAffix(has func(s, affix string) bool, atEnd bool) textFunc {
 		case !has(bare, affix):
 			return s
 		case atEnd:
-			return s[:rt.unbared(s, len(bare)-len(affix))]
+			return s[:rt.unbare(s, len(bare)-len(affix))[0]]
 		}
-		return s[rt.unbared(s, len(affix)):]
+		return s[rt.unbare(s, len(affix))[0]:]
 	}
 }
 

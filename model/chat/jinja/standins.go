@@ -115,7 +115,7 @@ func (rt *runtime) bareLen(s string) int {
 }
 
 // unbare turns ascending offsets into bare(s) into offsets into s, in place.
-func (rt *runtime) unbare(s string, at []int) {
+func (rt *runtime) unbare(s string, at ...int) []int {
 	i, j := 0, 0 // the same place in s and in bare(s)
 	next, c := rt.nextStandIn(s, 0)
 	for k, to := range at {
@@ -126,11 +126,5 @@ func (rt *runtime) unbare(s string, at []int) {
 		}
 		at[k] = i + max(to-j, 0)
 	}
-}
-
-// unbared is unbare for one offset.
-func (rt *runtime) unbared(s string, at int) int {
-	one := []int{at}
-	rt.unbare(s, one)
-	return one[0]
+	return at
 }
