@@ -39,7 +39,7 @@ func Program(c *config.Config) (*gpu.Program, error) {
 	if c.Tied {
 		out = "model.embed_tokens"
 	}
-	b.linear(b.last, b.logits, out, c.Hidden, c.Vocab, false, false)
+	b.linear(b.last, b.logits, out, false, false)
 	b.emit(gpu.Sample{Logits: b.logits})
 	return b.p, b.p.Check()
 }
@@ -52,26 +52,22 @@ type builder struct {
 	weights map[string]gpu.Weight // by name, so that tied ones are one
 	invFreq []float64
 
-	residual   gpu.Buffer // [tokens, hidden]
-	normed     gpu.Buffer // [tokens, hidden]
-	q, mixed   gpu.Buffer // [tokens, heads x head_dim]
-	k, v       gpu.Buffer // [tokens, KV heads x head_dim]
-	gate, up   gpu.Buffer // [tokens, intermediate]
-	last       gpu.Buffer // [outputs, hidden]
-	logits     gpu.Buffer // [outputs, vocab]
-	queryWidth int
-	kvWidth    int
+	residual, normed gpu.Buffer // [tokens, hidden]
+	q, mixed         gpu.Buffer // [tokens, heads x head_dim]
+	k, v             gpu.Buffer // [tokens, KV heads x head_dim]
+	gate, up         gpu.Buffer // [tokens, intermediate]
+	last             gpu.Buffer // [outputs, hidden]
+	logits           gpu.Buffer // [outputs, vocab]
 }
 
 func (b *builder) declare() {
 	c := b.c
-	b.queryWidth, b.kvWidth = c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	b.residual = b.buffer("residual", c.Hidden, false)
 	b.normed = b.buffer("normed", c.Hidden, false)
-	b.q = b.buffer("q", b.queryWidth, false)
-	b.k = b.buffer("k", b.kvWidth, false)
-	b.v = b.buffer("v", b.kvWidth, false)
-	b.mixed = b.buffer("mixed", b.queryWidth, false)
+	b.q = b.buffer("q", c.Heads*c.HeadDim, false)
+	b.k = b.buffer("k", c.KVHeads*c.HeadDim, false)
+	b.v = b.buffer("v", c.KVHeads*c.HeadDim, false)
+	b.mixed = b.buffer("mixed", c.Heads*c.HeadDim, false)
 	b.gate = b.buffer("gate", c.Intermediate, false)
 	b.up = b.buffer("up", c.Intermediate, false)
 	b.last = b.buffer("last", c.Hidden, true)
@@ -82,9 +78,9 @@ func (b *builder) attention(l int) {
 	c, at := b.c, fmt.Sprintf("model.layers.%d.", l)
 	self := at + "self_attn."
 	b.norm(b.residual, b.normed, at+"input_layernorm.weight", c.Hidden)
-	b.linear(b.normed, b.q, self+"q_proj", c.Hidden, b.queryWidth, c.QKVBias, false)
-	b.linear(b.normed, b.k, self+"k_proj", c.Hidden, b.kvWidth, c.QKVBias, false)
-	b.linear(b.normed, b.v, self+"v_proj", c.Hidden, b.kvWidth, c.QKVBias, false)
+	b.linear(b.normed, b.q, self+"q_proj", c.QKVBias, false)
+	b.linear(b.normed, b.k, self+"k_proj", c.QKVBias, false)
+	b.linear(b.normed, b.v, self+"v_proj", c.QKVBias, false)
 	if c.QKNorm {
 		b.norm(b.q, b.q, self+"q_norm.weight", c.HeadDim)
 		b.norm(b.k, b.k, self+"k_norm.weight", c.HeadDim)
@@ -93,16 +89,16 @@ func (b *builder) attention(l int) {
 	b.emit(gpu.Rope{X: b.k, HeadDim: c.HeadDim, InvFreq: b.invFreq, Scale: 1})
 	b.emit(gpu.StoreKV{K: b.k, V: b.v, Layer: l})
 	b.emit(gpu.Attention{Q: b.q, Out: b.mixed, Layer: l, Heads: c.Heads, Scale: float32(1 / math.Sqrt(float64(c.HeadDim)))})
-	b.linear(b.mixed, b.residual, self+"o_proj", b.queryWidth, c.Hidden, c.OutBias, true)
+	b.linear(b.mixed, b.residual, self+"o_proj", c.OutBias, true)
 }
 
 func (b *builder) mlp(l int) {
 	c, at := b.c, fmt.Sprintf("model.layers.%d.", l)
 	b.norm(b.residual, b.normed, at+"post_attention_layernorm.weight", c.Hidden)
-	b.linear(b.normed, b.gate, at+"mlp.gate_proj", c.Hidden, c.Intermediate, c.MLPBias, false)
-	b.linear(b.normed, b.up, at+"mlp.up_proj", c.Hidden, c.Intermediate, c.MLPBias, false)
+	b.linear(b.normed, b.gate, at+"mlp.gate_proj", c.MLPBias, false)
+	b.linear(b.normed, b.up, at+"mlp.up_proj", c.MLPBias, false)
 	b.emit(gpu.SiluMul{Gate: b.gate, Up: b.up, Out: b.gate})
-	b.linear(b.gate, b.residual, at+"mlp.down_proj", c.Intermediate, c.Hidden, c.MLPBias, true)
+	b.linear(b.gate, b.residual, at+"mlp.down_proj", c.MLPBias, true)
 }
 
 func (b *builder) emit(op gpu.Op) { b.p.Ops = append(b.p.Ops, op) }
@@ -126,8 +122,9 @@ func (b *builder) norm(in, out gpu.Buffer, gain string, group int) {
 	b.emit(gpu.RMSNorm{In: in, Out: out, Gain: b.matrix(gain, group), Group: group, Eps: b.c.NormEps})
 }
 
-// linear multiplies by the module's weight [outputs, inputs] and adds its bias.
-func (b *builder) linear(in, out gpu.Buffer, module string, inputs, outputs int, bias, accumulate bool) {
+// linear multiplies by the module's weight, as wide as the buffers, and adds its bias.
+func (b *builder) linear(in, out gpu.Buffer, module string, bias, accumulate bool) {
+	inputs, outputs := b.p.Buffers[in].Width, b.p.Buffers[out].Width
 	op := gpu.Linear{In: in, Out: out, W: b.matrix(module+".weight", outputs, inputs), Bias: gpu.NoWeight, Accumulate: accumulate}
 	if bias {
 		op.Bias = b.matrix(module+".bias", outputs)
