@@ -13,6 +13,9 @@ type builtin struct {
 
 type builtinFunc func(rt *runtime, v any, a args) any
 
+// builtins are filters, "v | name(args)", and tests, "v is name(args)", by name.
+var builtins = map[string]map[string]*builtin{}
+
 // define makes a builtin. params are the names of its parameters, separated by
 // blanks, "?" after those that may be left out. "*" takes any arguments.
 func define(params string, call builtinFunc) *builtin {
@@ -22,18 +25,11 @@ func define(params string, call builtinFunc) *builtin {
 
 // builtin applies a filter or test by name.
 func (rt *runtime) builtin(kind, name string, v any, a args) any {
-	f := lookupBuiltin(kind, name)
+	f := builtins[kind][name]
 	if f == nil {
 		panic(newErr(RuntimeError, "%s", noSuch(kind, name)))
 	}
 	return f.apply(rt, name, v, a)
-}
-
-func lookupBuiltin(kind, name string) *builtin {
-	if kind == "filter" {
-		return filters[name]
-	}
-	return tests[name]
 }
 
 // apply binds the arguments and calls the builtin.
@@ -53,7 +49,7 @@ type Function struct {
 }
 
 // NewFunction makes a Go function callable. params are as in define. text returns a value
-// as a template prints it. The errors of f reach the caller of Render through errors.As.
+// as a template prints it. The errors of f reach the caller of RenderMarked through errors.As.
 func NewFunction(name, params string, f func(args []any, text func(any) string) (any, error)) *Function {
 	return &Function{name: name, of: define(params, func(rt *runtime, _ any, a args) any {
 		for _, v := range a.pos {

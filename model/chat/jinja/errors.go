@@ -19,7 +19,7 @@ const (
 	LimitError     = "LimitError" // a bound of Limits was reached
 )
 
-// Error is every failure of Parse and Render. Err, if set, is the cause: a
+// Error is every failure of Parse and RenderMarked. Err, if set, is the cause: a
 // LengthError or the error of a Function, which errors.As finds.
 type Error struct {
 	Template string

@@ -2,11 +2,8 @@ package jinja
 
 import "strings"
 
-// filters are "v | name(args)".
-var filters map[string]*builtin
-
 func init() {
-	filters = map[string]*builtin{
+	filters := map[string]*builtin{
 		"default":    define("default_value? boolean?", defaultFilter),
 		"length":     define("", lengthFilter),
 		"first":      define("", firstFilter),
@@ -39,6 +36,7 @@ func init() {
 	filters["d"] = filters["default"]
 	filters["count"] = filters["length"]
 	filters["safe"] = filters["string"] // texts are never escaped
+	builtins["filter"] = filters
 }
 
 func defaultFilter(_ *runtime, v any, a args) any {

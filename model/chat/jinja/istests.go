@@ -2,11 +2,9 @@ package jinja
 
 import "strings"
 
-// tests are "v is name(args)". They return a bool.
-var tests map[string]*builtin
-
+// Tests return a bool.
 func init() {
-	tests = map[string]*builtin{
+	tests := map[string]*builtin{
 		"defined":   test(func(v any) bool { return !isUndefined(v) }),
 		"undefined": test(isUndefined),
 		"none":      test(func(v any) bool { return v == nil }),
@@ -36,6 +34,7 @@ func init() {
 			tests[n] = define("other", func(rt *runtime, v any, a args) any { return rt.compareOp(op, v, a.pos[0]) })
 		}
 	}
+	builtins["test"] = tests
 }
 
 // test makes a test without arguments.

@@ -90,7 +90,7 @@ func (p *parser) filter(x expr) expr {
 // builtin parses the name of a filter or test.
 func (p *parser) builtin(kind string, x expr) *builtinExpr {
 	name := p.expect(tokName).text
-	if lookupBuiltin(kind, name) == nil {
+	if builtins[kind][name] == nil {
 		p.unknown = append(p.unknown, newErr(SyntaxError, "%s", noSuch(kind, name)).locate("", p.cur().line))
 	}
 	return &builtinExpr{x: x, kind: kind, name: name}

@@ -5,17 +5,11 @@ import (
 	"strings"
 )
 
-// Render runs the template. vars are its variables, read only: values of the
-// package, or any value that FromGo takes. The error is an *Error, or the
+// RenderMarked runs the template. vars and client are its variables, read only: values
+// of the package, or any value that FromGo takes. Those of client come from the client:
+// those of their characters that are in chars, in keys and values, are followed into the
+// result. At most 32 characters can be followed. The error is an *Error, or the
 // context's. The context is looked at every few thousand steps.
-func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
-	r, err := t.RenderMarked(ctx, lim, vars, nil, nil)
-	return r.Text, err
-}
-
-// RenderMarked is Render with further variables that come from the client:
-// those of their characters that are in chars, in keys and values, are followed
-// into the result. At most 32 characters can be followed.
 func (t *Template) RenderMarked(ctx context.Context, lim Limits, vars, client map[string]any, chars []rune) (Rendered, error) {
 	_, r, err := t.render(ctx, lim, vars, client, chars)
 	return r, err

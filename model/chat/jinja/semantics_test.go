@@ -8,6 +8,12 @@ import (
 	"testing"
 )
 
+// Render is RenderMarked without a client.
+func (t *Template) Render(ctx context.Context, lim Limits, vars map[string]any) (string, error) {
+	r, err := t.RenderMarked(ctx, lim, vars, nil, nil)
+	return r.Text, err
+}
+
 // semantics reads the table of small templates: the variables, and a row each.
 func semantics(t *testing.T) (vars map[string]any, rows [][]byte) {
 	t.Helper()
