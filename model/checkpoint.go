@@ -93,7 +93,8 @@ func (c *Checkpoint) match() error {
 		if wanted[name] || harmless(name, c.Config) {
 			continue
 		}
-		if strings.HasPrefix(name, "model.layers.") && layerOf(name) < c.Config.Layers {
+		var layer int
+		if _, err := fmt.Sscanf(name, "model.layers.%d.", &layer); err == nil && layer < c.Config.Layers {
 			// A bias or a norm that the configuration does not mention: results
 			// would be wrong without an error.
 			info, _ := c.Weights.Info(name)
@@ -108,15 +109,6 @@ func (c *Checkpoint) match() error {
 // and a copy of the embedding if the output is tied to it.
 func harmless(name string, c *config.Config) bool {
 	return strings.HasSuffix(name, ".rotary_emb.inv_freq") || c.Tied && name == "lm_head.weight"
-}
-
-// layerOf reads N of "model.layers.N.…"; a huge number for other names.
-func layerOf(name string) int {
-	n := 0
-	if _, err := fmt.Sscanf(name, "model.layers.%d.", &n); err != nil {
-		return 1 << 30
-	}
-	return n
 }
 
 // WeightBytes is the size of the weights as they are stored.

@@ -93,14 +93,11 @@ func (t *Tokenizer) normalizeAround(text string, where specials) (string, specia
 	if len(where.plain) == 0 {
 		return t.normal(text), where
 	}
-	guard := rune(0)
-	for r := rune(0xFDD0); r <= 0xFDEF; r++ {
-		if !strings.ContainsRune(text, r) {
-			guard = r
-			break
-		}
+	guard := rune(0xFDD0)
+	for guard <= 0xFDEF && strings.ContainsRune(text, guard) {
+		guard++
 	}
-	if guard == 0 { // such a text has no special token at all
+	if guard > 0xFDEF { // such a text has no special token at all
 		return t.normal(text), specials{}
 	}
 	var b strings.Builder

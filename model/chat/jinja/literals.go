@@ -11,6 +11,7 @@ var (
 	identifier = regexp.MustCompile(`^[\pL_][\pL_\p{Nd}\p{Mn}]*`)
 	integer    = regexp.MustCompile(`^\d+(_\d+)*`)
 	number     = regexp.MustCompile(`^\d+(_\d+)*(\.\d+(_\d+)*)?([eE][+-]?\d+(_\d+)*)?`)
+	quoted     = regexp.MustCompile(`(?s)^(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`)
 )
 
 // number lexes the numeric literal at the start of rest.
@@ -29,17 +30,12 @@ func (lx *lexer) number(rest string) {
 
 // str lexes a string literal with Python's escapes.
 func (lx *lexer) str(rest string) {
-	for i := 1; i < len(rest); i++ {
-		switch rest[i] {
-		case '\\':
-			i++
-		case rest[0]:
-			lx.emit(tokString, lx.unescape(rest[1:i]))
-			lx.advance(i + 1)
-			return
-		}
+	text := quoted.FindString(rest)
+	if text == "" {
+		lx.fail("unterminated string literal")
 	}
-	lx.fail("unterminated string literal")
+	lx.emit(tokString, lx.unescape(text[1:len(text)-1]))
+	lx.advance(len(text))
 }
 
 var simpleEscapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v",

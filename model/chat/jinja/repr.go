@@ -46,20 +46,14 @@ func plain(v any) string {
 // floatRepr is Python's repr of a float: the shortest digits that read back
 // the same, with an exponent below 1e-4 and from 1e16.
 func floatRepr(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	}
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(f, 'e', -1, 64)
-	}
 	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.ContainsRune(s, '.') {
-		s += ".0"
+	switch a := math.Abs(f); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return strings.ToLower(strings.TrimPrefix(s, "+"))
+	case a != 0 && (a < 1e-4 || a >= 1e16):
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	case !strings.Contains(s, "."):
+		return s + ".0"
 	}
 	return s
 }
