@@ -16,7 +16,6 @@
 package config
 
 import (
-	"fmt"
 	"io/fs"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -128,15 +127,4 @@ func (c *Config) Parameters() int64 {
 		n += int64(c.Vocab) * h
 	}
 	return n
-}
-
-// maxParameters bounds a model as a whole: four times the largest open one
-// known when this was written.
-const maxParameters = 1 << 42
-
-func (c *Config) checkSize(where string) error {
-	if n := c.Parameters(); n > maxParameters {
-		return fmt.Errorf("%s: the sizes amount to %d parameters, more than the supported %d; the file is damaged; download it again", where, n, int64(maxParameters))
-	}
-	return nil
 }

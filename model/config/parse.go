@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -16,6 +17,8 @@ const (
 	maxHeads        = 1 << 12
 	maxHeadDim      = 1 << 10
 	maxContext      = 1 << 26
+	// maxParameters is four times those of the largest open model known when this was written.
+	maxParameters = 1 << 42
 )
 
 func parse(f fields, o Options) (*Config, error) {
@@ -59,7 +62,10 @@ func parse(f fields, o Options) (*Config, error) {
 	if *f.err != nil {
 		return nil, *f.err
 	}
-	return c, c.checkSize(f.where)
+	if n := c.Parameters(); n > maxParameters {
+		return nil, fmt.Errorf("%s: the sizes amount to %d parameters, more than the supported %d; the file is damaged; download it again", f.where, n, int64(maxParameters))
+	}
+	return c, nil
 }
 
 // refuseUnknown stops at keys that change results in ways not implemented.

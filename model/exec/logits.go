@@ -56,7 +56,6 @@ func Logits(model gpu.Model, p *gpu.Program, tokens []int32) ([][]float32, error
 	return logits, nil
 }
 
-// wait runs a step of one row to its end.
 func wait(model gpu.Model, b *gpu.StepBatch) (logits [][]float32, err error) {
 	ended := make(chan struct{})
 	model.Submit(b, func(r *gpu.StepResult, failed error) {

@@ -54,13 +54,11 @@ func readMerge(r *jsonread.Reader) (m mergeText, err error) {
 	return m, err
 }
 
-// splitMerge reads "left right".
 func splitMerge(text []byte) (m mergeText, ok bool) {
 	m.left, m.right, ok = bytes.Cut(text, []byte{' '})
 	return m, ok && !bytes.Contains(m.right, []byte{' '})
 }
 
-// takeMerges looks up the tokens of merges.
 func (m *bpe) takeMerges(texts []mergeText) error {
 	merges := make([]merge, len(texts))
 	for i, text := range texts {

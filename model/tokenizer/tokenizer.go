@@ -79,12 +79,8 @@ func (t *Tokenizer) BOS() (id int32, ok bool) { return t.bos, t.bos >= 0 }
 // EOS returns the token that ends a text, if the model's files name one.
 func (t *Tokenizer) EOS() (id int32, ok bool) { return t.eos, t.eos >= 0 }
 
-// BOSText returns the content of the beginning-of-text token for chat
-// templates, empty if the files name none.
+// BOSText and EOSText are the contents of BOS and EOS for chat templates, empty without.
 func (t *Tokenizer) BOSText() string { return t.config.bos }
-
-// EOSText returns the content of the end-of-text token for chat templates,
-// empty if the files name none.
 func (t *Tokenizer) EOSText() string { return t.config.eos }
 
 // ChatTemplates returns a copy of the Jinja chat templates by name; the one used without

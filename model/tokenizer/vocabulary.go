@@ -127,7 +127,6 @@ func (v *Vocabulary) sort(m *bpe) ([]addedToken, error) {
 	return added, nil
 }
 
-// applyEnds sets what begins and ends a text.
 func (t *Tokenizer) applyEnds(v Vocabulary, f family) error {
 	for _, end := range []struct {
 		name   string

@@ -95,7 +95,6 @@ func (v *Vocabulary) sentencePiece() family {
 	return f
 }
 
-// apply sets the components and merges of the tokenizer.
 func (f family) apply(t *Tokenizer, v Vocabulary) (err error) {
 	if err = t.readComponents(map[string]json.RawMessage{
 		"normalizer": json.RawMessage(f.normalizer), "pre_tokenizer": json.RawMessage(f.preTokenizer), "decoder": json.RawMessage(f.decoder),

@@ -71,7 +71,6 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 	return where, nil
 }
 
-// place reads which file has a tensor.
 func place(where map[string]string, r *jsonread.Reader, name string) error {
 	text, err := r.Text()
 	if err != nil {

@@ -23,7 +23,6 @@ func define(params string, call builtinFunc) *builtin {
 	return &builtin{names, len(names) - strings.Count(params, "?"), params == "*", call}
 }
 
-// builtin applies a filter or test by name.
 func (rt *runtime) builtin(kind, name string, v any, a args) any {
 	f := builtins[kind][name]
 	if f == nil {
@@ -32,7 +31,6 @@ func (rt *runtime) builtin(kind, name string, v any, a args) any {
 	return f.apply(rt, name, v, a)
 }
 
-// apply binds the arguments and calls the builtin.
 func (b *builtin) apply(rt *runtime, name string, v any, a args) any {
 	if !b.variadic {
 		a = b.bind(name, a)

@@ -55,7 +55,6 @@ func (e *LengthError) Error() string {
 	return fmt.Sprintf("a text that the template renders has at least %d bytes; at most %d are allowed", e.Bytes, e.Max)
 }
 
-// failTooLong refuses a text that would have n bytes.
 func failTooLong(n, most int) {
 	cause := &LengthError{n, most}
 	panic(&Error{Kind: LimitError, Msg: cause.Error(), Err: cause})

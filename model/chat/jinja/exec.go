@@ -105,7 +105,6 @@ func (l *loop) item(i int, which string) any {
 	return l.items[i]
 }
 
-// assign binds v to a target in sc.
 func (rt *runtime) assign(sc *scope, t target, v any) {
 	switch {
 	case t.parts != nil:

@@ -37,7 +37,6 @@ func init() {
 	builtins["test"] = tests
 }
 
-// test makes a test without arguments.
 func test(f func(v any) bool) *builtin {
 	return define("", func(_ *runtime, v any, _ args) any { return f(v) })
 }

@@ -38,7 +38,6 @@ var tokenNames = map[tokenKind]string{
 	tokEOF: "end of template", tokVarEnd: "end of print statement", tokBlockEnd: "end of statement block",
 }
 
-// describe names the token for an error message.
 func (t token) describe() string { return cmp.Or(tokenNames[t.kind], "'"+t.text+"'") }
 
 // lexer splits a source with the whitespace rules of trim_blocks and lstrip_blocks: a

@@ -14,7 +14,6 @@ var (
 	quoted     = regexp.MustCompile(`(?s)^(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`)
 )
 
-// number lexes the numeric literal at the start of rest.
 func (lx *lexer) number(rest string) {
 	kind, text := tokInt, integer.FindString(rest)
 	if text == "0" && len(rest) > 1 && strings.IndexByte("xXoObB", rest[1]) >= 0 {

@@ -87,7 +87,6 @@ func (p *parser) filter(x expr) expr {
 	return f
 }
 
-// builtin parses the name of a filter or test.
 func (p *parser) builtin(kind string, x expr) *builtinExpr {
 	name := p.expect(tokName).text
 	if builtins[kind][name] == nil {

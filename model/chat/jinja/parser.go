@@ -74,7 +74,6 @@ func (p *parser) fail(format string, args ...any) {
 	panic(newErr(SyntaxError, format, args...))
 }
 
-// unexpected refuses the current token.
 func (p *parser) unexpected(want string) {
 	p.fail("expected %s, got %s", want, p.cur().describe())
 }
@@ -156,7 +155,6 @@ func (p *parser) block(ends ...string) ([]stmt, string) {
 	return b, p.next().text
 }
 
-// onlyBlock is block with one possible end.
 func (p *parser) onlyBlock(end string) []stmt {
 	b, _ := p.block(end)
 	return b

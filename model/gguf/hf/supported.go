@@ -20,7 +20,6 @@ var architectures = []architecture{
 	{"qwen3", "Qwen3ForCausalLM", false},
 }
 
-// architectureOf finds a file's.
 func architectureOf(f *gguf.File) (a architecture, err error) {
 	const key = "general.architecture"
 	r := &reader{f: f}
@@ -62,7 +61,6 @@ var foreign = []struct {
 	{"rope.scaling.yarn_attn_factor", 1, "a rope attention factor"},
 }
 
-// refuse returns an error for features of the file that are not supported.
 func refuse(f *gguf.File, arch string) error {
 	if v, ok := f.Value("general.type"); ok {
 		if kind, _ := v.Text(); kind != "model" {
