@@ -71,7 +71,6 @@ func (t *Tensor) refuse(c *cursor, format string, args ...any) {
 	c.fail(t.listed, "tensor %s %w", t.Name, fmt.Errorf(format, args...))
 }
 
-// read reads what follows the name.
 func (t *Tensor) read(c *cursor) {
 	what := "tensor " + t.Name
 	n := c.u32("the number of dimensions of " + what)

@@ -63,7 +63,6 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// read fills t from tokenizer.json.
 func (t *Tokenizer) read(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("the file is empty; download it again")

@@ -199,7 +199,6 @@ func (lx *lexer) take(kind tokenKind, text string) {
 	lx.advance(len(text))
 }
 
-// tagEnd consumes the end of a tag if rest starts with it.
 func (lx *lexer) tagEnd(rest, end string, kind tokenKind) bool {
 	size, sign := len(end), byte(0)
 	if rest[0] == '-' || rest[0] == '+' && end == "%}" {

@@ -27,7 +27,6 @@ func (lx *lexer) number(rest string) {
 	lx.take(kind, text)
 }
 
-// str lexes a string literal with Python's escapes.
 func (lx *lexer) str(rest string) {
 	text := quoted.FindString(rest)
 	if text == "" {

@@ -207,7 +207,6 @@ func (w *writer) str(s string) {
 	w.b.WriteRune(quote)
 }
 
-// escaped reports whether a character needs an escape.
 func (w *writer) escaped(r, quote rune) bool {
 	switch {
 	case r == quote || r == '\\' || r < 0x20:

@@ -63,7 +63,6 @@ func (rt *runtime) nextStandIn(s string, i int) (at int, char rune) {
 	}
 }
 
-// marked reports whether s has stand-ins.
 func (rt *runtime) marked(s string) bool {
 	at, _ := rt.nextStandIn(s, 0)
 	return at < len(s)

@@ -123,10 +123,8 @@ func truth(v any) bool {
 		return false
 	case bool:
 		return x
-	case int64:
-		return x != 0
-	case float64:
-		return x != 0
+	case int64, float64:
+		return toFloat(x) != 0
 	case string: // length would read all of it
 		return x != ""
 	}
