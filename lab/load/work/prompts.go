@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -26,20 +27,13 @@ func (w *Writer) Describe() string {
 		low, high := w.Range()
 		return fmt.Sprintf("as token ids from %d to %d", low, high-1)
 	}
-	return fmt.Sprintf("as words, each counted as %.2f tokens", w.perWord())
+	return fmt.Sprintf("as words, each counted as %.2f tokens", cmp.Or(w.TokensPerWord, 1))
 }
 
-func (w *Writer) perWord() float64 {
-	if w.TokensPerWord <= 0 {
-		return 1
-	}
-	return w.TokensPerWord
-}
-
-// Turn writes a prompt of the given parts, one symbol for each wanted token.
+// Turn writes a prompt of parts that are not empty, one symbol for each wanted token.
 func (w *Writer) Turn(maxTokens int, parts ...[]int32) Turn {
 	t := Turn{MaxTokens: maxTokens}
-	var text strings.Builder
+	var texts []string
 	low, high := w.Range()
 	for _, part := range parts {
 		t.Input += len(part)
@@ -49,27 +43,23 @@ func (w *Writer) Turn(maxTokens int, parts ...[]int32) Turn {
 			}
 			continue
 		}
-		w.words(&text, part)
+		texts = append(texts, w.Text(part))
 	}
-	t.Text = text.String()
+	t.Text = strings.Join(texts, " ")
 	return t
 }
 
 // Text writes symbols as words.
 func (w *Writer) Text(symbols []int32) string {
 	var text strings.Builder
-	w.words(&text, symbols)
-	return text.String()
-}
-
-func (w *Writer) words(text *strings.Builder, symbols []int32) {
-	n := max(int(math.Round(float64(len(symbols))/w.perWord())), min(len(symbols), 1))
+	n := max(int(math.Round(float64(len(symbols))/cmp.Or(w.TokensPerWord, 1))), min(len(symbols), 1))
 	for i := range n {
-		if text.Len() > 0 {
+		if i > 0 {
 			text.WriteByte(' ')
 		}
 		text.WriteString(words[int(symbols[i%len(symbols)])%len(words)])
 	}
+	return text.String()
 }
 
 func symbols(r *rand.Rand, n int) []int32 {
