@@ -109,7 +109,7 @@ func (w *caller) whole(body []byte) error {
 	}
 	w.text = append(w.text, k.Text...)
 	w.live.tokens(max(k.Usage.Completion, r.Chunks))
-	return nil
+	return w.end()
 }
 
 // usage keeps the newest count: some servers send one with each chunk.

@@ -146,8 +146,7 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 		return 0, err
 	}
 	defer answer.Body.Close()
-	r := w.rec
-	r.Status = answer.StatusCode
+	w.rec.Status = answer.StatusCode
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 		if answer.StatusCode == http.StatusTooManyRequests && c.opt.Retry {
@@ -158,23 +157,18 @@ func (c *Client) try(ctx context.Context, w *caller, start time.Time) (wait time
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "text/event-stream" {
 		text, err := io.ReadAll(io.LimitReader(answer.Body, serverapi.MaxAnswer))
-		if w.now = time.Since(start); err != nil {
-			return 0, err
+		if w.now = time.Since(start); err == nil {
+			err = w.whole(text)
 		}
-		if err := w.whole(text); err != nil {
-			return 0, err
-		}
-		return 0, w.end()
+		return 0, err
 	}
-	r.Streamed = true
+	w.rec.Streamed = true
 	var linger *time.Timer
 	for {
 		n, err := answer.Body.Read(w.buf)
 		w.now = time.Since(start)
-		if n > 0 {
-			if bad := w.events.Feed(w.buf[:n], w.each); bad != nil {
-				return 0, bad
-			}
+		if bad := w.events.Feed(w.buf[:n], w.each); bad != nil {
+			return 0, bad
 		}
 		switch {
 		case err != nil && w.done: // the answer is complete

@@ -16,10 +16,10 @@
 //
 // # Parts
 //
-//	run, conversation            sessions, closed-loop or open-loop; the messages of a session
+//	run, conversation            sessions, closed-loop or open-loop, and their state; the messages of a session
 //	client, answer               one request with its retries; its answer, event by event
 //	server                       what a server is and accepts; flushing its cache; tokens of a word
-//	record, live                 what was measured of a request, also as JSON lines; the state while a load runs
+//	record                       what was measured of a request, also as JSON lines
 //	report, reporttext, goodput  figures of a run, also as text; latency objectives
 //
 // # Concurrency

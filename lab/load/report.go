@@ -169,7 +169,10 @@ func NewReport(setup Setup, res *Result) *Report {
 		l := latency(delay)
 		p.SendDelay = &l
 	}
-	p.rates(busy, res.CPU, chunks)
+	p.Throughput = Throughput{Requests: over(float64(p.Requests.Finished), p.Seconds), Input: over(float64(p.Tokens.Input), p.Seconds),
+		Output: over(float64(p.Tokens.Output), p.Seconds), Total: over(float64(p.Tokens.Input+p.Tokens.Output), p.Seconds)}
+	p.Concurrency.Mean = over(busy.Seconds(), p.Seconds)
+	p.Client = ClientCost{CPUSeconds: res.CPU.Seconds(), PerToken: over(float64(res.CPU.Microseconds()), float64(chunks)), Cores: over(res.CPU.Seconds(), p.Seconds)}
 	if setup.Objectives.Any() {
 		p.Goodput = &Goodput{Objectives: setup.Objectives.String(), Requests: good, PerSecond: over(float64(good), p.Seconds),
 			Share: over(float64(good), float64(p.Requests.Finished+p.Requests.Failed))}
@@ -193,13 +196,6 @@ func over(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-func (p *Report) rates(busy, cpu time.Duration, chunks int) {
-	p.Throughput = Throughput{Requests: over(float64(p.Requests.Finished), p.Seconds), Input: over(float64(p.Tokens.Input), p.Seconds),
-		Output: over(float64(p.Tokens.Output), p.Seconds), Total: over(float64(p.Tokens.Input+p.Tokens.Output), p.Seconds)}
-	p.Concurrency.Mean = over(busy.Seconds(), p.Seconds)
-	p.Client = ClientCost{CPUSeconds: cpu.Seconds(), PerToken: over(float64(cpu.Microseconds()), float64(chunks)), Cores: over(cpu.Seconds(), p.Seconds)}
 }
 
 func (t *Tokens) add(r *Record) {
