@@ -8,9 +8,9 @@
 //
 // # Parts
 //
-//	matrix, limits, prompts      tests to run; whether a model can hold them; their tokens
+//	matrix, prompts              tests to run, and whether a model can hold them; their tokens
 //	run, engine, steps           repetitions; a Subject through the actors, or by steps of a model alone
 //	memory, traffic, machine     read bandwidth; bytes that a test reads; the computer and the build
-//	report, reporttext, table    results, also as text; tables in Markdown
+//	report, reporttext           results, also as text with tables in Markdown
 //	summary                      mean, deviation, median; delays of idle actors
 package bench

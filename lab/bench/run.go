@@ -80,7 +80,12 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 	m.reads = append(m.reads, p.Bandwidth())
 	for r := p.Warmup; r < p.Warmup+p.Repetitions; r++ {
 		tell(r)
-		sample, err := p.once(ctx, s, t, r)
+		stop := func() []Delay { return nil }
+		if p.Probe != nil {
+			stop = p.Probe()
+		}
+		sample, err := s.Once(ctx, t, r)
+		sample.Delays = append(sample.Delays, stop()...)
 		if err != nil {
 			return m, err
 		}
@@ -88,12 +93,4 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 		m.reads = append(m.reads, p.Bandwidth())
 	}
 	return m, nil
-}
-
-func (p *Plan) once(ctx context.Context, s Subject, t Test, repetition int) (sample Sample, err error) {
-	if p.Probe != nil {
-		stop := p.Probe()
-		defer func() { sample.Delays = stop() }()
-	}
-	return s.Once(ctx, t, repetition)
 }

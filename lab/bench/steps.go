@@ -33,21 +33,17 @@ type Steps struct {
 func NewSteps(m gpu.Model, o StepOptions) (*Steps, error) {
 	s := &Steps{model: m, opt: o, prompts: Prompts{o.Seed, o.Program.Vocab}, ended: make(chan error, 1)}
 	s.done = func(_ *gpu.StepResult, err error) { s.ended <- err }
-	sequences := 0
+	var each []int // pages of each sequence
 	for _, t := range o.Tests {
-		sequences = max(sequences, t.Batch)
 		if err := t.fits(t.Positions(), o.Program.Context); err != nil {
 			return nil, err
 		}
-	}
-	pages := 0
-	each := make([]int, sequences)
-	for _, t := range o.Tests {
-		n := paging.Pages(t.Positions(), o.Pool.PageSize)
+		each = append(each, make([]int, max(t.Batch-len(each), 0))...)
 		for i := range t.Batch {
-			each[i] = max(each[i], n)
+			each[i] = max(each[i], paging.Pages(t.Positions(), o.Pool.PageSize))
 		}
 	}
+	pages, sequences := 0, len(each)
 	for _, n := range each {
 		table := make([]int32, n)
 		for j := range table {
