@@ -20,11 +20,6 @@ type Cost struct {
 	Overhead  float64
 }
 
-// Total is the time of the step, rounded to nanoseconds.
-func (c Cost) Total() time.Duration {
-	return time.Duration((c.Linear + c.Attention + c.Head + c.Overhead) * 1e9)
-}
-
 // Costs is the cost model of one model on one device. Immutable.
 //
 // Products are converted to float64 before they are added, here and below: so no
@@ -95,4 +90,8 @@ func (c *Costs) attention(count, context float64) float64 {
 	return max(c.scorePerPair*pairs, c.kvPerToken*(context+2*count))
 }
 
-func (c *Costs) StepTime(rows []Row) time.Duration { return c.Step(rows).Total() }
+// StepTime is the time of the whole step, rounded to nanoseconds.
+func (c *Costs) StepTime(rows []Row) time.Duration {
+	step := c.Step(rows)
+	return time.Duration((step.Linear + step.Attention + step.Head + step.Overhead) * 1e9)
+}
