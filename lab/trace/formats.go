@@ -31,7 +31,7 @@ var mooncake = format{decode: func(_ *records, text []byte) (*Request, error) {
 		return nil, errors.New("hash_ids is missing")
 	}
 	r := &Request{Blocks: v.HashIDs, BlockSize: MooncakeBlock}
-	return r, r.fill(field[float64]{"timestamp", v.Timestamp}, field[int64]{"input_length", v.Input}, field[int64]{"output_length", v.Output}, true)
+	return r, r.fill([3]string{"timestamp", "input_length", "output_length"}, v.Timestamp, v.Input, v.Output, true)
 }}
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
@@ -124,7 +124,7 @@ func decodeJSONL(r *records, text []byte) (*Request, error) {
 	if v.Pages != nil {
 		q.Blocks, q.BlockSize = v.Pages, int(v.PageSize)
 	}
-	return q, q.fill(field[float64]{"arrival_ms", v.Arrival}, field[int64]{"input", v.Input}, field[int64]{"output", v.Output}, false)
+	return q, q.fill([3]string{"arrival_ms", "input", "output"}, v.Arrival, v.Input, v.Output, false)
 }
 
 // cut ends the trace before its last line, of which only the first bytes are there:

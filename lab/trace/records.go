@@ -73,24 +73,15 @@ func (r *records) Next() (*Request, error) {
 	return q, nil
 }
 
-// field is a member of a line; nil if it is missing.
-type field[T any] struct {
-	name  string
-	value *T
-}
-
 // fill checks and sets what all JSON formats have: the arrival in milliseconds and the
-// lengths. whole: a partial last block must have an id; otherwise it may.
-func (q *Request) fill(at field[float64], input, output field[int64], whole bool) error {
-	switch {
-	case at.value == nil:
-		return fmt.Errorf("%s is missing", at.name)
-	case input.value == nil:
-		return fmt.Errorf("%s is missing", input.name)
-	case output.value == nil:
-		return fmt.Errorf("%s is missing", output.name)
+// lengths, nil if missing; names are theirs. whole: a partial last block must have an id.
+func (q *Request) fill(names [3]string, at *float64, input, output *int64, whole bool) error {
+	for i, missing := range []bool{at == nil, input == nil, output == nil} {
+		if missing {
+			return fmt.Errorf("%s is missing", names[i])
+		}
 	}
-	if err := q.setLengths(*input.value, *output.value); err != nil {
+	if err := q.setLengths(*input, *output); err != nil {
 		return err
 	}
 	if q.Blocks != nil {
@@ -98,10 +89,10 @@ func (q *Request) fill(at field[float64], input, output field[int64], whole bool
 			return err
 		}
 	}
-	if ms := *at.value; !(ms >= 0 && ms <= float64(MaxTime/time.Millisecond)) {
+	if ms := *at; !(ms >= 0 && ms <= float64(MaxTime/time.Millisecond)) {
 		return fmt.Errorf("the time is %g ms; it must be between 0 and %d days", ms, MaxTime/(24*time.Hour))
 	}
-	q.Arrival = time.Duration(*at.value * float64(time.Millisecond))
+	q.Arrival = time.Duration(*at * float64(time.Millisecond))
 	return nil
 }
 
