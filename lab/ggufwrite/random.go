@@ -14,7 +14,9 @@ import (
 // the same for the same seed; mean is for F32, F16 and BF16 only.
 func Random(d gpu.DType, elements int64, mean, deviation float64, seed uint64) func(io.Writer) error {
 	return func(w io.Writer) error {
-		r := rand.NewChaCha8(key(seed))
+		var key [32]byte
+		binary.LittleEndian.PutUint64(key[:], seed)
+		r := rand.NewChaCha8(key)
 		block, size := int64(d.BlockLen()), d.BlockBytes()
 		buf := make([]byte, 0, 1<<16)
 		for left := elements / block; left > 0; {
@@ -34,11 +36,6 @@ func Random(d gpu.DType, elements int64, mean, deviation float64, seed uint64) f
 		}
 		return nil
 	}
-}
-
-func key(seed uint64) (k [32]byte) {
-	binary.LittleEndian.PutUint64(k[:], seed)
-	return k
 }
 
 func plain(b []byte, d gpu.DType, n int, next func() float64) []byte {

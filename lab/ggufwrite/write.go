@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -130,12 +131,14 @@ func (f File) head(align int64) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Tensors)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(f.Keys)))
 	for _, k := range f.Keys {
-		kind, value, err := encode(k.Value)
+		value := reflect.ValueOf(k.Value)
+		kind, err := kindOf(value.Type())
+		if err == nil {
+			b, err = appendValue(binary.LittleEndian.AppendUint32(appendText(b, k.Name), uint32(kind)), value)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.Name, err)
 		}
-		b = binary.LittleEndian.AppendUint32(appendText(b, k.Name), uint32(kind))
-		b = append(b, value...)
 	}
 	at := int64(0)
 	for _, t := range f.Tensors {
@@ -169,4 +172,43 @@ func (c *counter) Write(b []byte) (int, error) {
 func (c *counter) pad(align int64) error {
 	_, err := c.Write(make([]byte, (align-c.n%align)%align))
 	return err
+}
+
+func kindOf(t reflect.Type) (gguf.Kind, error) {
+	if k, ok := kinds[t.Kind()]; ok {
+		return k, nil
+	}
+	return 0, fmt.Errorf("GGUF has no kind for a Go %s", t)
+}
+
+var kinds = map[reflect.Kind]gguf.Kind{
+	reflect.Uint8: gguf.Uint8, reflect.Int8: gguf.Int8, reflect.Uint16: gguf.Uint16, reflect.Int16: gguf.Int16,
+	reflect.Uint32: gguf.Uint32, reflect.Int32: gguf.Int32, reflect.Uint64: gguf.Uint64, reflect.Int64: gguf.Int64,
+	reflect.Float32: gguf.Float32, reflect.Float64: gguf.Float64, reflect.Bool: gguf.Bool,
+	reflect.String: gguf.String, reflect.Slice: gguf.Array,
+}
+
+func appendValue(b []byte, v reflect.Value) ([]byte, error) {
+	switch v.Kind() {
+	case reflect.String:
+		return appendText(b, v.String()), nil
+	case reflect.Slice:
+		elem, err := kindOf(v.Type().Elem())
+		if err != nil {
+			return nil, err
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(elem))
+		b = binary.LittleEndian.AppendUint64(b, uint64(v.Len()))
+		for i := range v.Len() {
+			if b, err = appendValue(b, v.Index(i)); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	}
+	return binary.Append(b, binary.LittleEndian, v.Interface())
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }
