@@ -168,8 +168,7 @@ func (e *engine) results(now time.Duration, msg any) {
 		e.fail("step results %d came after %d: messages between them were lost", m.Seq, e.seq-1)
 	}
 	for i := range m.Prompts {
-		p := &m.Prompts[i]
-		e.cachedTokens += p.CachedTokens
+		e.cachedTokens += m.Prompts[i].CachedTokens
 	}
 	for i := range m.Tokens {
 		e.token(now, m.Tokens[i].ID, m.Tokens[i].Position)
