@@ -35,22 +35,17 @@ type engine struct {
 	// From the cores' readings.
 	gauges
 	counted gauges // as added up by the world
-	totals
+
+	done                              ByReplica // so far, without shares
+	cachedTokens, steps, auditsFailed int
 }
 
 // gauges are an engine's share of the world's sums.
 type gauges struct{ waiting, waitingTokens, running int }
 
-// envelope is a message on its way.
 type envelope struct {
 	to  messages.Actor
 	msg any
-}
-
-// totals are what an engine has done so far.
-type totals struct {
-	finished, promptTokens, cachedTokens, outputs   int
-	steps, retractions, evictedTokens, auditsFailed int
 }
 
 // open is a request that has not ended.
@@ -137,7 +132,6 @@ func (e *engine) fail(format string, args ...any) {
 	}
 }
 
-// read keeps the readings that the report needs.
 func (e *engine) read(r *messages.Reading) {
 	switch r.Metric {
 	case messages.RequestsWaiting:
@@ -149,9 +143,9 @@ func (e *engine) read(r *messages.Reading) {
 	case messages.Steps:
 		e.steps++
 	case messages.Retractions:
-		e.retractions += int(r.Value)
+		e.done.Retractions += int(r.Value)
 	case messages.EvictedTokens:
-		e.evictedTokens += int(r.Value)
+		e.done.EvictedTokens += int(r.Value)
 	case messages.AuditsFailed:
 		e.auditsFailed++
 	}
@@ -199,9 +193,9 @@ func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
 		return
 	}
 	delete(e.open, m.ID)
-	e.finished++
-	e.promptTokens += o.prompt
-	e.outputs += o.got
+	e.done.Requests++
+	e.done.PromptTokens += o.prompt
+	e.done.OutputTokens += o.got
 	e.world.requestEnded(m.ID, now-o.arrived)
 }
 

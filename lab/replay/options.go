@@ -52,7 +52,6 @@ type Options struct {
 	Progress func(Progress) // if not nil, called now and then
 }
 
-// Defaults are the options of a replay on one engine.
 func Defaults() Options {
 	return Options{
 		Replicas: 1, Routing: route.CacheAware, Policy: "fcfs", Eviction: "lru", PageSize: 64, MaxPrefillTokens: former.DefaultMaxPrefillTokens,
@@ -60,7 +59,6 @@ func Defaults() Options {
 	}
 }
 
-// Progress is how far a replay has come.
 type Progress struct {
 	Requests    int     // ended
 	Seconds     float64 // of virtual time

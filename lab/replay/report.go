@@ -49,7 +49,6 @@ type Setup struct {
 	Seed          uint64  `json:"seed"`
 }
 
-// Requests counts requests by their end.
 type Requests struct {
 	Finished int `json:"finished"`
 	Refused  int `json:"refused"` // longer than the model's context
@@ -94,7 +93,6 @@ type Queue struct {
 	MaxRunning  int     `json:"max_running"`
 }
 
-// ByReplica is one replica's share.
 type ByReplica struct {
 	Requests      int     `json:"requests"`
 	PromptTokens  int     `json:"prompt_tokens"`
@@ -117,19 +115,17 @@ func (w *world) finish() (*Report, error) {
 		if err := e.settled(); err != nil {
 			return nil, err
 		}
-		one := e.runner.busy.Seconds()
-		r.Replicas = append(r.Replicas, ByReplica{
-			Requests: e.finished, PromptTokens: e.promptTokens, OutputTokens: e.outputs, HitRatio: share(e.cachedTokens, e.promptTokens),
-			BusyShare: over(one, span), Retractions: e.retractions, EvictedTokens: e.evictedTokens,
-		})
-		busy += one
-		r.Requests.Finished += e.finished
-		r.Tokens.Prompt += e.promptTokens
+		one := e.done
+		one.HitRatio, one.BusyShare = share(e.cachedTokens, one.PromptTokens), over(e.runner.busy.Seconds(), span)
+		r.Replicas = append(r.Replicas, one)
+		busy += e.runner.busy.Seconds()
+		r.Requests.Finished += one.Requests
+		r.Tokens.Prompt += one.PromptTokens
 		r.Tokens.Cached += e.cachedTokens
-		r.Tokens.Output += e.outputs
-		r.Cache.EvictedTokens += e.evictedTokens
+		r.Tokens.Output += one.OutputTokens
+		r.Cache.EvictedTokens += one.EvictedTokens
 		r.Steps.Count += e.steps
-		r.Steps.Retractions += e.retractions
+		r.Steps.Retractions += one.Retractions
 	}
 	r.Cache.HitRatio = share(r.Tokens.Cached, r.Tokens.Prompt)
 	r.Steps.BusyShare = over(busy, span*float64(len(w.engines)))

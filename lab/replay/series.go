@@ -32,18 +32,6 @@ type series struct {
 // firstEvery is the distance of samples to begin with.
 const firstEvery = 10 * time.Millisecond
 
-func newSeries(max int) series { return series{max: max, every: firstEvery} }
-
-func (s *series) first(d time.Duration) {
-	s.total.First++
-	s.total.ttft += d
-}
-
-func (s *series) gap(d time.Duration) {
-	s.total.Tokens++
-	s.total.itl += d
-}
-
 // reach takes the samples due before now, all of one state: nothing happened since.
 func (s *series) reach(now time.Duration, state func() plot.Sample) {
 	if s.next > now {

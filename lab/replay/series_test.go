@@ -15,7 +15,7 @@ import (
 func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		most := rapid.IntRange(2, 20).Draw(r, "max")
-		s := newSeries(most)
+		s := series{max: most, every: firstEvery}
 		now, state := time.Duration(0), plot.Sample{}
 		history := []time.Duration{0} // when state.Waiting became 0, 1, …
 		firsts, tokens := 0, 0
@@ -28,10 +28,12 @@ func TestSeriesIsBoundedAndLosesNothing(t *testing.T) {
 			history = append(history, now)
 			d := time.Duration(rapid.IntRange(1, 1000).Draw(r, "latency"))
 			if rapid.Bool().Draw(r, "first") {
-				s.first(d)
+				s.total.First++
+				s.total.ttft += d
 				firsts, ttft = firsts+1, ttft+d
 			} else {
-				s.gap(d)
+				s.total.Tokens++
+				s.total.itl += d
 				tokens, itl = tokens+1, itl+d
 			}
 		}

@@ -90,7 +90,7 @@ func newWorld(from trace.Reader, opt Options) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{opt: opt, pool: pool, series: newSeries(opt.Samples)}
+	w := &world{opt: opt, pool: pool, series: series{max: opt.Samples, every: firstEvery}}
 	w.source = source{from: from, opt: &w.opt, pool: pool}
 	for i := range opt.Replicas {
 		w.engines = append(w.engines, newEngine(w, i, pool, costs))
@@ -221,7 +221,8 @@ func (w *world) state() plot.Sample {
 
 func (w *world) firstToken(id messages.RequestID, after time.Duration) {
 	w.ttft.Add(after)
-	w.series.first(after)
+	w.series.total.First++
+	w.series.total.ttft += after
 	if w.router != nil {
 		w.router.Started(id)
 	}
@@ -229,7 +230,8 @@ func (w *world) firstToken(id messages.RequestID, after time.Duration) {
 
 func (w *world) nextToken(after time.Duration) {
 	w.itl.Add(after)
-	w.series.gap(after)
+	w.series.total.Tokens++
+	w.series.total.itl += after
 }
 
 func (w *world) requestEnded(id messages.RequestID, after time.Duration) {
