@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// EngineOptions describe an engine and its calls.
 type EngineOptions struct {
 	Send     func(messages.ToIntake) // sends a message to intake
 	Fatal    <-chan error            // receives the reason when the engine fails for good
@@ -116,7 +115,6 @@ type call struct {
 	cached int // tokens of prompts found in the cache
 }
 
-// call requests a number of tokens after each prompt.
 func (e *Engine) call(prompts [][]int32, tokens int) *call {
 	e.calls++
 	// Intake does not wait for a slow reader.

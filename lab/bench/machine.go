@@ -27,8 +27,9 @@ type Machine struct {
 }
 
 func ThisMachine(version, instructionSet string, memory int64) Machine {
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
 	m := Machine{
-		CPU: cpuName(), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryBytes: memory, CacheBytes: lastCache(),
+		CPU: modelName(string(cpuinfo), runtime.GOARCH), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryBytes: memory, CacheBytes: lastCache(),
 		InstructionSet: instructionSet, OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Version: version,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -57,15 +58,6 @@ func (m Machine) String() string {
 	}
 	return fmt.Sprintf("machine   %s, %d cores%s, %s/%s, instruction set %s\ntroupe    %s%s, %s, GOMAXPROCS %d\n",
 		m.CPU, m.Cores, memory, m.OS, m.Arch, m.InstructionSet, m.Version, commit, m.Go, m.GOMAXPROCS)
-}
-
-// cpuName reads /proc/cpuinfo; elsewhere it is the architecture.
-func cpuName() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	return modelName(string(text), runtime.GOARCH)
 }
 
 func modelName(cpuinfo, otherwise string) string {

@@ -37,7 +37,6 @@ func (t Test) Positions() int { return t.Depth + t.Prompt + t.Generate }
 // Tokens is how many tokens a repetition computes.
 func (t Test) Tokens() int { return t.Prompt + t.Generate*t.Batch }
 
-// Matrix has the values to combine.
 type Matrix struct {
 	Prompts   []int // tokens; 0 is none
 	Generates []int // tokens; 0 is none
@@ -125,7 +124,6 @@ func (t Test) lead() int {
 	return 1
 }
 
-// fits checks a number of positions against a model's context.
 func (t Test) fits(positions, context int) error {
 	if positions <= context {
 		return nil

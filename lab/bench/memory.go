@@ -51,7 +51,6 @@ func NewMemory(bytes int64, level simd.Level) (*Memory, error) {
 	return m, nil
 }
 
-// Level is the instruction set that reads.
 func (m *Memory) Level() simd.Level { return m.level }
 
 func (m *Memory) Size() int64 { return int64(len(m.bytes)) }

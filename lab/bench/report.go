@@ -10,7 +10,6 @@ type Report struct {
 	Notes       []string `json:"notes,omitempty"`
 }
 
-// Model is what was measured.
 type Model struct {
 	Name         string     `json:"name"`
 	Path         string     `json:"path,omitempty"` // as given
@@ -36,7 +35,6 @@ type Replaced struct {
 	Stored  string   `json:"stored_dtype"`
 }
 
-// Setup is how it was measured.
 type Setup struct {
 	Through     string            `json:"through"` // "engine", "step" or "http"
 	Repetitions int               `json:"repetitions"`

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// Subject runs tests.
 type Subject interface {
 	Prepare(ctx context.Context, t Test) error // fills the cache to a test's depth; not timed
 	// Once runs a prepared test. Each repetition has other prompts.
@@ -22,7 +21,6 @@ type Sample struct {
 	Delays    []Delay // of idle actors meanwhile
 }
 
-// Plan is what Run does.
 type Plan struct {
 	Tests       []Test
 	Repetitions int // of each test, at least 1

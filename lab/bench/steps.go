@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/internal/paging"
 )
 
-// StepOptions describe a model and the tests to run on it.
 type StepOptions struct {
 	Program *gpu.Program
 	Pool    gpu.PoolSpec // Pages and the limits are set by what the tests need
@@ -118,8 +117,7 @@ func (s *Steps) resume(ctx context.Context, t Test, tokens func(sequence int) []
 	return s.step(ctx, b)
 }
 
-// compute runs tokens of a row in chunks from a position on, and samples at
-// their end. The first step is b.
+// compute runs tokens of a row in chunks from start on, from step b on, and samples at their end.
 func (s *Steps) compute(ctx context.Context, b *gpu.StepBatch, sequence, tokens, start int, sample bool) (steps int, read int64, err error) {
 	for done := 0; done < tokens; {
 		w := gpu.RowWork{Row: gpu.Row(sequence), Start: start + done, Count: min(s.opt.Chunk, tokens-done)}

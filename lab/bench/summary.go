@@ -43,7 +43,6 @@ type Delay struct {
 	Timer   time.Duration // from when a timer was due to the handling of what it sent
 }
 
-// Delays is a summary of many, in milliseconds.
 type Delays struct {
 	Count   int             `json:"count"`
 	Message measure.Latency `json:"message_ms"`

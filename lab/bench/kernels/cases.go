@@ -24,7 +24,6 @@ type Choice struct {
 // DefaultTokens are one token, small decode batches, and a prefill chunk.
 var DefaultTokens = []int{1, 4, 16, 64, 512}
 
-// Check refuses unknown names.
 func (c *Choice) Check() error {
 	forms := FormNames()
 	for _, f := range c.Forms {

@@ -53,7 +53,6 @@ type Result struct {
 	Peak          float64 `json:"peak_operations_per_second,omitempty"`
 }
 
-// Meter measures cases.
 type Meter struct {
 	// Memory is what the bandwidth is measured with, more than any cache holds;
 	// a multiple of 512 bytes.

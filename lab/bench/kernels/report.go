@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/measure"
 )
 
-// Report is the result of a run.
 type Report struct {
 	Machine     bench.Machine `json:"machine"`
 	ReadBytes   int64         `json:"read_bytes"` // of the memory for weights
@@ -19,7 +18,6 @@ type Report struct {
 	Notes       measure.Notes `json:"notes,omitempty"`
 }
 
-// WriteText prints it: where and what, then a table in Markdown.
 func (p *Report) WriteText(w io.Writer) error {
 	rows := [][]string{{"level", "kernel", "form", "m", "shape", "µs", "GB/s", "of bandwidth", "GOP/s", "of peak"}}
 	for _, r := range p.Results {

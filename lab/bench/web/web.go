@@ -1,6 +1,5 @@
-// Package web runs the tests of package bench over HTTP, with one streaming
-// client per sequence. The figures include all the work of the server, and of the
-// clients on the same machine.
+// Package web runs the tests of package bench over HTTP, with one streaming client per
+// sequence. The figures include the work of the server and of the clients on this machine.
 package web
 
 import (
@@ -17,7 +16,6 @@ import (
 	"github.com/troupe-engine/troupe/lab/serverapi"
 )
 
-// Options describe the server and the tests' prompts.
 type Options struct {
 	URL   string                             // of a server that has no other clients
 	Base  func(sequence, tokens int) []int32 // what is in a sequence's cache before a test
@@ -116,7 +114,6 @@ func (c *Clients) Once(parent context.Context, t bench.Test, _ int) (s bench.Sam
 	return s, nil
 }
 
-// ask asks for tokens after the base of a sequence.
 func (c *Clients) ask(ctx context.Context, depth, sequence, tokens int, start time.Time) *load.Record {
 	return c.client.Ask(ctx, &wire.Body{IDs: c.opt.Base(sequence, depth), MaxTokens: tokens}, start)
 }
