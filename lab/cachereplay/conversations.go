@@ -37,7 +37,6 @@ func NewConversations() (*Conversations, error) {
 	return &Conversations{cache: c, counts: map[string][2]int{}}, nil
 }
 
-// Step replays the next request.
 func (c *Conversations) Step(r *trace.Request) error {
 	hits, _, err := c.cache.access(r, 0)
 	if err != nil {

@@ -28,7 +28,6 @@ const (
 // DefaultHistory is enough for an hour's trace; an evicted block takes 60 bytes.
 const DefaultHistory = 1 << 20
 
-// Options choose one replay.
 type Options struct {
 	Eviction string // a name of policies.Names or belady; see Names
 	Index    Index  // empty means AutoIndex
@@ -40,7 +39,6 @@ type Options struct {
 	Future  *Future // for belady: all requests, read before
 }
 
-// Result is what a replay has counted so far.
 type Result struct {
 	Eviction string `json:"eviction"`
 	Index    Index  `json:"index"`
@@ -136,7 +134,6 @@ func (p *Replay) Step(r *trace.Request) error {
 	return nil
 }
 
-// ErrNoBlocks is the error of a trace without prefixes.
 var ErrNoBlocks = errors.New("the trace has no block ids, so the hit ratio would be 0; use a trace that has them (mooncake, weka, jsonl)")
 
 // Result is the count so far, with ErrNoBlocks or another error if it means nothing.

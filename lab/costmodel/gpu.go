@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// GPU describes a device for the cost model.
 type GPU struct {
 	Name      string  // as --gpu takes it
 	Title     string  // for display

@@ -33,7 +33,6 @@ var models = []Model{
 // ModelNames lists the built-in shapes, the default first.
 func ModelNames() []string { return names(models, func(m Model) string { return m.Name }) }
 
-// LookupModel finds a built-in shape by its name, in upper or lower case.
 func LookupModel(name string) (Model, error) {
 	return find("model shape", models, ModelNames(), name)
 }

@@ -52,7 +52,6 @@ type Tensor struct {
 	Data func(io.Writer) error
 }
 
-// Bytes is the size of the tensor's data.
 func (t Tensor) Bytes() int64 {
 	row := int64(t.Type.Bytes(t.Shape[len(t.Shape)-1]))
 	for _, d := range t.Shape[:len(t.Shape)-1] {
@@ -157,7 +156,6 @@ func (f File) head(align int64) ([]byte, error) {
 	return b, nil
 }
 
-// counter counts the bytes that were written.
 type counter struct {
 	w io.Writer
 	n int64

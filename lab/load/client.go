@@ -20,14 +20,12 @@ import (
 const (
 	// lingers is how long a server may take to end a stream after its end mark.
 	lingers = time.Second
-	// idleConnections is the time that a connection waits for its next request.
-	// Many servers close idle ones after five seconds; a request sent at that
-	// moment would fail.
+	// idleConnections is how long a connection waits for its next request. Many servers
+	// close idle ones after five seconds; a request sent at that moment would fail.
 	idleConnections   = 3 * time.Second
 	defaultRetryAfter = time.Second // the wait after a 429 that names none
 )
 
-// ClientOptions describe the server and its requests.
 type ClientOptions struct {
 	serverapi.Server                   // its Transport nil means NewTransport
 	Chat             bool              // sends to /v1/chat/completions, else to /v1/completions

@@ -24,7 +24,6 @@ func (c *conversation) system(text string) {
 	}
 }
 
-// ask adds the user's message.
 func (c *conversation) ask(t *work.Turn) {
 	c.body.MaxTokens = t.MaxTokens
 	if c.vague = c.vague || t.Input == 0; c.vague {
@@ -42,7 +41,6 @@ func (c *conversation) ask(t *work.Turn) {
 	}
 }
 
-// answered adds the server's message.
 func (c *conversation) answered(text string, r *Record) {
 	c.wanted += r.Output
 	if c.chat {

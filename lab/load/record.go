@@ -34,7 +34,6 @@ type Record struct {
 	Verdict       work.Verdict
 }
 
-// Outcome is how a request ended.
 type Outcome uint8
 
 const (
@@ -45,7 +44,6 @@ const (
 
 var outcomes = [...]string{Finished: "finished", Failed: "failed", CutOff: "cut off"}
 
-// E2E is the latency of the whole request.
 func (r *Record) E2E() time.Duration { return r.Last - r.Sent }
 
 // TTFT is the time to the first text; ok is false if none was streamed.

@@ -30,7 +30,6 @@ type Report struct {
 	Notes       measure.Notes    `json:"notes,omitempty"`
 }
 
-// Setup is the settings of the run.
 type Setup struct {
 	URL         string            `json:"url"`
 	Endpoint    string            `json:"endpoint"`
@@ -47,7 +46,6 @@ type Setup struct {
 	Objectives Objectives `json:"-"`
 }
 
-// Requests counts requests by how they ended.
 type Requests struct {
 	Sent     int       `json:"sent"`
 	Finished int       `json:"finished"`
@@ -58,7 +56,6 @@ type Requests struct {
 	Failures []Failure `json:"failures,omitempty"` // most frequent first
 }
 
-// Failure is one kind of failed request.
 type Failure struct {
 	Kind    string `json:"kind"`
 	Count   int    `json:"count"`
@@ -82,7 +79,6 @@ type Throughput struct {
 	Total    float64 `json:"total_tokens"`
 }
 
-// Concurrency is how many requests ran at once.
 type Concurrency struct {
 	Mean float64 `json:"mean"` // the time that all requests ran, including failed and cut off ones, over the duration
 	Peak int     `json:"peak"`
@@ -96,7 +92,6 @@ type Goodput struct {
 	Share      float64 `json:"share"` // of the finished and the failed
 }
 
-// Accuracy is how many checked answers are right.
 type Accuracy struct {
 	Share    float64 `json:"share"`
 	Right    int     `json:"right"`
@@ -232,7 +227,6 @@ func (q *Requests) failed(r *Record) {
 // tooBusy is the share of the machine above which a client can distort the figures.
 const tooBusy = 0.8
 
-// notes adds what a reader of the figures must know.
 func (p *Report) notes(res *Result, whole, silent, short int) {
 	note, finished, counted := p.Notes.If, p.Requests.Finished, p.Tokens.ByServer
 	none := finished > 0 && counted == 0

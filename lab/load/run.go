@@ -42,9 +42,7 @@ type Load struct {
 
 // Refusal is the error of a server that refuses every request.
 type Refusal struct {
-	// Wanted is the prompt tokens of the last refused request, 0 if unknown;
-	// MaxTokens bounded its answer.
-	Wanted, MaxTokens int
+	Wanted, MaxTokens int // of the last refused request; Wanted is 0 if unknown
 	count             int
 	failure, message  string
 }
@@ -57,7 +55,6 @@ func (e *Refusal) Error() string {
 	return fmt.Sprintf("the server refused %s: %s: %s", which, e.failure, e.message)
 }
 
-// Result is what a run measured.
 type Result struct {
 	Records []Record      // by session and turn
 	Took    time.Duration // from the first request's sending to the last one's end
@@ -101,9 +98,8 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	return result, err
 }
 
-// judge ends the run when the server has refused all of the first requests. Later
-// ones do not count: a refusal takes no time, so many can be refused while the first
-// ones are still being answered.
+// judge ends the run when the server has refused all of the first requests. A refusal takes
+// no time: many later ones can be refused while the first are answered, so they do not count.
 func (l *Load) judge(number int, r *Record) {
 	invalid := r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity
 	if number > l.Refusals || r.Outcome != Failed || !invalid {

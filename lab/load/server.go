@@ -199,7 +199,6 @@ func (s *Server) details(ctx context.Context, o *ClientOptions) {
 	s.Vocab, s.Context = max(s.Vocab, 0), max(s.Context, 0)
 }
 
-// FlushCache empties a server's prefix cache.
 func FlushCache(ctx context.Context, o ClientOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -5,7 +5,6 @@ import "fmt"
 // Notes are what a reader of figures must know besides.
 type Notes []string
 
-// If adds a note if when is true.
 func (n *Notes) If(when bool, format string, args ...any) {
 	if when {
 		*n = append(*n, fmt.Sprintf(format, args...))

@@ -25,8 +25,7 @@ type series struct {
 	value func(*Sample) float64 // NaN is a gap
 }
 
-// colours are Okabe and Ito's for colour-blind readers ("Color Universal Design",
-// 2008), in the order of use.
+// colours are Okabe and Ito's for colour-blind readers ("Color Universal Design", 2008).
 var colours = []color.RGBA{
 	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
 	{0xE6, 0x9F, 0x00, 0xFF}, // orange
@@ -117,9 +116,8 @@ func (p *panel) lines(out *plot.Plot, legend *plot.Legend, samples []Sample) {
 	}
 }
 
-// ticks mark an axis at four to ten multiples of 1, 2 or 5 times a power of ten, with
-// short ones between them. gonum's own mark only three numbers, often odd ones if the
-// axis does not begin at zero.
+// ticks mark an axis at four to ten multiples of 1, 2 or 5 times a power of ten, with short
+// ones between. gonum's own mark only three numbers, often odd ones on an axis not from zero.
 type ticks struct {
 	whole bool // no tick between whole numbers
 }

@@ -18,7 +18,6 @@ import (
 // MaxAnswer is the longest answer that is read, in bytes.
 const MaxAnswer = 64 << 20
 
-// Server receives the requests.
 type Server struct {
 	Base      *url.URL          // without /v1
 	Key       string            // sent as a bearer token; empty sends none
@@ -37,7 +36,6 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Answer is a server's answer to one request.
 type Answer struct {
 	Code   int    // of HTTP
 	Status string // of HTTP, in words

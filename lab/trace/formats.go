@@ -127,10 +127,9 @@ func decodeJSONL(r *records, text []byte) (*Request, error) {
 	return q, q.fill([3]string{"arrival_ms", "input", "output"}, v.Arrival, v.Input, v.Output, false)
 }
 
-// cut ends the trace before its last line, of which only the first bytes are there:
-// incomplete JSON without a line end, as left by a server that was killed or whose disk
-// was full. Files of other formats were not written while they were measured, so a cut
-// one is an incomplete copy, and an error.
+// cut ends the trace before its last line if that is incomplete JSON without a line end, as
+// left by a server that was killed or whose disk was full. Files of other formats were not
+// written while they were measured, so a cut one is an incomplete copy, and an error.
 func (r *records) cut(bytes int) error {
 	if !r.begun {
 		return fmt.Errorf("the only request is incomplete (%d bytes); record the trace again", bytes)

@@ -80,7 +80,6 @@ func (in *input) Progress() (read, size int64) {
 
 func (in *input) Close() error { return in.file.Close() }
 
-// lines reads a text file line by line.
 type lines struct {
 	*input
 	scan *bufio.Scanner

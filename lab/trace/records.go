@@ -19,7 +19,6 @@ type format struct {
 	decode func(r *records, text []byte) (*Request, error)
 }
 
-// records reads a file with one request per line.
 type records struct {
 	*lines
 	format

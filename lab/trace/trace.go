@@ -17,7 +17,6 @@ const (
 	MaxConversation = 256 << 20                 // bytes of a JSON file of one conversation
 )
 
-// Request is one request of a trace.
 type Request struct {
 	// Line is the line of the file, or in formats of several files the position in
 	// the merged order. From 1, never repeated.

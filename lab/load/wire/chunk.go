@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-engine/troupe/internal/jsonread"
 )
 
-// Usage is a server's count of tokens.
 type Usage struct {
 	Prompt, Completion int
 	Cached             int // of the prompt, found in the server's cache

@@ -11,11 +11,10 @@ const MaxEvent = 16 << 20
 // ErrLongEvent is an event or a line beyond MaxEvent.
 var ErrLongEvent = errors.New("an event of the stream is longer than 16 MiB")
 
-// Events splits a stream of server-sent events by WHATWG's HTML standard (section
-// 9.2.6): lines end with LF, CR or CRLF, a line that begins with a colon is a comment,
-// data of several lines is joined by LF, an empty line ends an event. Fields besides
-// data and event are skipped. The zero value is at the start of a stream. Not safe for
-// concurrent use.
+// Events splits a stream of server-sent events by WHATWG's HTML standard (section 9.2.6):
+// lines end with LF, CR or CRLF, a line that begins with a colon is a comment, data of
+// several lines is joined by LF, an empty line ends an event. Fields besides data and event
+// are skipped. The zero value is at the start of a stream. Not safe for concurrent use.
 type Events struct {
 	line  []byte // of an unfinished line
 	data  []byte // of the event so far, each line with an LF
@@ -30,9 +29,8 @@ func (e *Events) Reset() {
 	*e = Events{line: e.line[:0], data: e.data[:0], name: e.name[:0]}
 }
 
-// Feed reads the next bytes of the stream and calls each for every event that ends
-// in them. name and data are valid during the call; name is empty unless the event
-// has one. An error of each ends Feed.
+// Feed reads the next bytes of the stream and calls each for every event that ends in them,
+// until each fails. name and data are valid during the call; name is empty if there is none.
 func (e *Events) Feed(p []byte, each func(name, data []byte) error) error {
 	for len(p) > 0 {
 		if e.afterCR {

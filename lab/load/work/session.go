@@ -27,7 +27,6 @@ type Turn struct {
 	MaxTokens int // of the answer
 }
 
-// Verdict is the result of a check.
 type Verdict uint8
 
 const (
@@ -39,11 +38,9 @@ const (
 
 // Source makes sessions in order. Not safe for concurrent use.
 type Source struct {
-	// Description is the work in one line; Notes are what a reader of the figures
-	// must know besides.
-	Description string
-	Notes       []string
-	Size        int // number of sessions, 0 if unlimited or unknown
+	Description string   // the work in one line
+	Notes       []string // what a reader of the figures must know besides
+	Size        int      // number of sessions, 0 if unlimited or unknown
 	// Make makes the session of an index; if Size is 0, it returns io.EOF at the end.
 	Make func(index int) (*Session, error)
 

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Shared makes groups of sessions: all of a group begin with one long text, the
-// system prompt, and continue with a question of their own. Sessions of the
-// groups come in mixed order.
+// Shared makes groups of sessions: all of a group begin with one long system prompt and
+// continue with a question of their own. Sessions of the groups come in mixed order.
 type Shared struct {
 	Seed                     uint64
 	Writer                   *Writer
@@ -26,7 +25,6 @@ func (o Shared) Check() error {
 	return err
 }
 
-// Source has all sessions of all groups.
 func (o Shared) Source() *Source {
 	order := shuffled(o.Seed, o.Groups*o.PerGroup)
 	return &Source{
