@@ -46,10 +46,7 @@ func (m Model) File() File {
 		if len(shape) > 1 {
 			d = fitting(wanted, shape[1])
 		}
-		elements := int64(1)
-		for _, n := range shape {
-			elements *= int64(n)
-		}
+		elements := int64(gpu.Elements(shape))
 		seed := m.Seed<<32 + uint64(len(f.Tensors))
 		f.Tensors = append(f.Tensors, Tensor{Name: name, Type: d, Wanted: wanted, Shape: shape, Data: Random(d, elements, mean, deviation, seed)})
 	}

@@ -53,11 +53,8 @@ type Tensor struct {
 }
 
 func (t Tensor) Bytes() int64 {
-	row := int64(t.Type.Bytes(t.Shape[len(t.Shape)-1]))
-	for _, d := range t.Shape[:len(t.Shape)-1] {
-		row *= int64(d)
-	}
-	return row
+	last := len(t.Shape) - 1
+	return int64(gpu.Elements(t.Shape[:last])) * int64(t.Type.Bytes(t.Shape[last]))
 }
 
 // Create writes a file under a path, whose directory must exist.
