@@ -164,13 +164,13 @@ func NewReport(setup Setup, res *Result) *Report {
 		l := latency(delay)
 		p.SendDelay = &l
 	}
-	p.Throughput = Throughput{Requests: over(float64(p.Requests.Finished), p.Seconds), Input: over(float64(p.Tokens.Input), p.Seconds),
-		Output: over(float64(p.Tokens.Output), p.Seconds), Total: over(float64(p.Tokens.Input+p.Tokens.Output), p.Seconds)}
-	p.Concurrency.Mean = over(busy.Seconds(), p.Seconds)
-	p.Client = ClientCost{CPUSeconds: res.CPU.Seconds(), PerToken: over(float64(res.CPU.Microseconds()), float64(chunks)), Cores: over(res.CPU.Seconds(), p.Seconds)}
+	p.Throughput = Throughput{Requests: measure.Ratio(float64(p.Requests.Finished), p.Seconds), Input: measure.Ratio(float64(p.Tokens.Input), p.Seconds),
+		Output: measure.Ratio(float64(p.Tokens.Output), p.Seconds), Total: measure.Ratio(float64(p.Tokens.Input+p.Tokens.Output), p.Seconds)}
+	p.Concurrency.Mean = measure.Ratio(busy.Seconds(), p.Seconds)
+	p.Client = ClientCost{CPUSeconds: res.CPU.Seconds(), PerToken: measure.Ratio(float64(res.CPU.Microseconds()), float64(chunks)), Cores: measure.Ratio(res.CPU.Seconds(), p.Seconds)}
 	if setup.Objectives.Any() {
-		p.Goodput = &Goodput{Objectives: setup.Objectives.String(), Requests: good, PerSecond: over(float64(good), p.Seconds),
-			Share: over(float64(good), float64(p.Requests.Finished+p.Requests.Failed))}
+		p.Goodput = &Goodput{Objectives: setup.Objectives.String(), Requests: good, PerSecond: measure.Ratio(float64(good), p.Seconds),
+			Share: measure.Ratio(float64(good), float64(p.Requests.Finished+p.Requests.Failed))}
 	}
 	if n := accuracy.Right + accuracy.Wrong + accuracy.NoAnswer; n > 0 {
 		accuracy.Share = float64(accuracy.Right) / float64(n)
@@ -184,14 +184,6 @@ func NewReport(setup Setup, res *Result) *Report {
 }
 
 func latency(all []time.Duration) measure.Latency { return measure.Summarise(all, time.Millisecond) }
-
-// over is a ratio, 0 if there is none.
-func over(a, b float64) float64 {
-	if b <= 0 {
-		return 0
-	}
-	return a / b
-}
 
 func (t *Tokens) add(r *Record) {
 	t.Input += r.Input

@@ -24,7 +24,7 @@ func (p *Report) WriteText(to io.Writer) error {
 	}
 	tokens := fmt.Sprintf("%s input", units.Grouped(p.Tokens.Input))
 	if p.Tokens.Cached > 0 {
-		tokens += fmt.Sprintf(" (%.1f %% cached)", 100*over(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
+		tokens += fmt.Sprintf(" (%.1f %% cached)", 100*measure.Ratio(float64(p.Tokens.Cached), float64(p.Tokens.Input)))
 	}
 	row("tokens", "%s, %s output", tokens, units.Grouped(p.Tokens.Output))
 	t := &p.Throughput

@@ -41,6 +41,14 @@ func Summarise(all []time.Duration, unit time.Duration) Latency {
 	}
 }
 
+// Ratio is 0 where there is none.
+func Ratio(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return part / whole
+}
+
 // Percentile interpolates linearly between the two ranks around p/100·(n − 1)
 // of a sorted list that is not empty: method 7 of Hyndman and Fan (Sample
 // Quantiles in Statistical Packages, 1996), NumPy's default.

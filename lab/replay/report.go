@@ -186,13 +186,8 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6
 
 func share(part, whole int) float64 { return over(float64(part), float64(whole)) }
 
-// over divides and rounds to six digits after the point; by 0 it is 0.
-func over(part, whole float64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return math.Round(part/whole*1e6) / 1e6
-}
+// over is a ratio with six digits after the point.
+func over(part, whole float64) float64 { return math.Round(measure.Ratio(part, whole)*1e6) / 1e6 }
 
 // Usage is the time series for drawing.
 func (r *Report) Usage() *plot.Usage {

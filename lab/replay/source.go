@@ -36,10 +36,9 @@ const maxTime = 100 * 365 * 24 * float64(time.Hour)
 
 // arrival is a request of the trace, at its time.
 type arrival struct {
-	id   messages.RequestID
-	line int
-	at   time.Duration
-	of   *trace.Request
+	id messages.RequestID
+	at time.Duration
+	of *trace.Request
 }
 
 // peek returns the next arrival, or io.EOF. Refused requests are counted and skipped.
@@ -105,7 +104,7 @@ func (s *source) take(r *trace.Request) error {
 	if at > maxTime {
 		return fmt.Errorf("line %d of the trace: at --speed %g the request arrives after more than 100 years; raise --speed", r.Line, s.opt.Speed)
 	}
-	s.next = &arrival{id: messages.RequestID(s.read), line: r.Line, of: r, at: time.Duration(at)}
+	s.next = &arrival{id: messages.RequestID(s.read), of: r, at: time.Duration(at)}
 	s.last = s.next.at
 	return nil
 }

@@ -176,7 +176,7 @@ func (w *world) submit(a *arrival) error {
 		}
 		route, ok := w.router.Route(q)
 		if !ok {
-			return fmt.Errorf("bug: no simulated engine is available for line %d of the trace; please report this", a.line)
+			return fmt.Errorf("bug: no simulated engine is available for line %d of the trace; please report this", a.of.Line)
 		}
 		to = route.Replica
 	}
