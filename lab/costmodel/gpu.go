@@ -47,20 +47,13 @@ const (
 // without sparsity, that is half of what it prints under an asterisk. The A10G is the
 // A10 of AWS G5, with other tensor rates.
 var gpus = []GPU{
-	{Name: "h200", Title: "NVIDIA H200 SXM",
-		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 4800 * giga, Memory: 143771 * mib},
-	{Name: "h100", Title: "NVIDIA H100 SXM",
-		Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 3350 * giga, Memory: 81559 * mib},
-	{Name: "a100", Title: "NVIDIA A100 SXM 80 GB",
-		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 2039 * giga, Memory: 81920 * mib},
-	{Name: "a100-40g", Title: "NVIDIA A100 SXM 40 GB",
-		Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 1555 * giga, Memory: 40960 * mib},
-	{Name: "l40s", Title: "NVIDIA L40S",
-		Peak: Peaks{91.6 * tera, 362 * tera, 733 * tera}, Bandwidth: 864 * giga, Memory: 46068 * mib},
-	{Name: "l4", Title: "NVIDIA L4",
-		Peak: Peaks{30.3 * tera, 121 * tera, 242.5 * tera}, Bandwidth: 300 * giga, Memory: 23034 * mib},
-	{Name: "a10g", Title: "NVIDIA A10G",
-		Peak: Peaks{35 * tera, 70 * tera, 0}, Bandwidth: 600 * giga, Memory: 23028 * mib},
+	{Name: "h200", Title: "NVIDIA H200 SXM", Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 4800 * giga, Memory: 143771 * mib},
+	{Name: "h100", Title: "NVIDIA H100 SXM", Peak: Peaks{67 * tera, 989 * tera, 1979 * tera}, Bandwidth: 3350 * giga, Memory: 81559 * mib},
+	{Name: "a100", Title: "NVIDIA A100 SXM 80 GB", Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 2039 * giga, Memory: 81920 * mib},
+	{Name: "a100-40g", Title: "NVIDIA A100 SXM 40 GB", Peak: Peaks{19.5 * tera, 312 * tera, 0}, Bandwidth: 1555 * giga, Memory: 40960 * mib},
+	{Name: "l40s", Title: "NVIDIA L40S", Peak: Peaks{91.6 * tera, 362 * tera, 733 * tera}, Bandwidth: 864 * giga, Memory: 46068 * mib},
+	{Name: "l4", Title: "NVIDIA L4", Peak: Peaks{30.3 * tera, 121 * tera, 242.5 * tera}, Bandwidth: 300 * giga, Memory: 23034 * mib},
+	{Name: "a10g", Title: "NVIDIA A10G", Peak: Peaks{35 * tera, 70 * tera, 0}, Bandwidth: 600 * giga, Memory: 23028 * mib},
 }
 
 // Names lists the known devices, the default first.

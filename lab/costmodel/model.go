@@ -20,14 +20,10 @@ type Model struct {
 // meta-llama/Llama-3.1-8B, meta-llama/Llama-3.2-1B, meta-llama/Llama-3.1-70B (with
 // weights of one byte) and Qwen/Qwen2.5-7B-Instruct.
 var models = []Model{
-	{Name: "llama-3.1-8b", Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128,
-		Hidden: 4096, Intermediate: 14336, Vocab: 128256, Context: 131072, WeightBytes: 2, KVBytes: 2},
-	{Name: "llama-3.2-1b", Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64,
-		Hidden: 2048, Intermediate: 8192, Vocab: 128256, Context: 131072, Tied: true, WeightBytes: 2, KVBytes: 2},
-	{Name: "llama-3.1-70b-fp8", Layers: 80, Heads: 64, KVHeads: 8, HeadDim: 128,
-		Hidden: 8192, Intermediate: 28672, Vocab: 128256, Context: 131072, WeightBytes: 1, KVBytes: 2},
-	{Name: "qwen2.5-7b", Layers: 28, Heads: 28, KVHeads: 4, HeadDim: 128,
-		Hidden: 3584, Intermediate: 18944, Vocab: 152064, Context: 32768, WeightBytes: 2, KVBytes: 2},
+	{Name: "llama-3.1-8b", Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128, Hidden: 4096, Intermediate: 14336, Vocab: 128256, Context: 131072, WeightBytes: 2, KVBytes: 2},
+	{Name: "llama-3.2-1b", Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, Hidden: 2048, Intermediate: 8192, Vocab: 128256, Context: 131072, Tied: true, WeightBytes: 2, KVBytes: 2},
+	{Name: "llama-3.1-70b-fp8", Layers: 80, Heads: 64, KVHeads: 8, HeadDim: 128, Hidden: 8192, Intermediate: 28672, Vocab: 128256, Context: 131072, WeightBytes: 1, KVBytes: 2},
+	{Name: "qwen2.5-7b", Layers: 28, Heads: 28, KVHeads: 4, HeadDim: 128, Hidden: 3584, Intermediate: 18944, Vocab: 152064, Context: 32768, WeightBytes: 2, KVBytes: 2},
 }
 
 // ModelNames lists the built-in shapes, the default first.
