@@ -117,7 +117,8 @@ func (s *Steps) resume(ctx context.Context, t Test, tokens func(sequence int) []
 	return s.step(ctx, b)
 }
 
-// compute runs tokens of a row in chunks from start on, from step b on, and samples at their end.
+// compute runs tokens of a row in chunks from a position on, and samples at their end. The
+// first step is b.
 func (s *Steps) compute(ctx context.Context, b *gpu.StepBatch, sequence, tokens, start int, sample bool) (steps int, read int64, err error) {
 	for done := 0; done < tokens; {
 		w := gpu.RowWork{Row: gpu.Row(sequence), Start: start + done, Count: min(s.opt.Chunk, tokens-done)}

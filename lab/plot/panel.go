@@ -117,7 +117,7 @@ func (p *panel) lines(out *plot.Plot, legend *plot.Legend, samples []Sample) {
 }
 
 // ticks mark an axis at four to ten multiples of 1, 2 or 5 times a power of ten, with short
-// ones between. gonum's own mark only three numbers, often odd ones on an axis not from zero.
+// ones between. gonum's own mark only three numbers, odd ones if it begins above zero.
 type ticks struct {
 	whole bool // no tick between whole numbers
 }

@@ -29,8 +29,8 @@ func (e *Events) Reset() {
 	*e = Events{line: e.line[:0], data: e.data[:0], name: e.name[:0]}
 }
 
-// Feed reads the next bytes of the stream and calls each for every event that ends in them,
-// until each fails. name and data are valid during the call; name is empty if there is none.
+// Feed reads the next bytes of the stream and calls each for every event that ends in them;
+// its error ends Feed. name and data are valid during the call; name is empty if there is none.
 func (e *Events) Feed(p []byte, each func(name, data []byte) error) error {
 	for len(p) > 0 {
 		if e.afterCR {
