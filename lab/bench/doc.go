@@ -1,5 +1,5 @@
 // Package bench measures a model's speed in tokens per second and as a share of the memory
-// bandwidth, which as many threads measure between the tests: other processes affect both.
+// bandwidth. As many threads measure that between the tests: other processes affect both.
 //
 // A Test describes the work; a Subject does it, through the actors of an engine (Engine),
 // by steps of a model alone (Steps) or over HTTP (package web); Run repeats it; a Report

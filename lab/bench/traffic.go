@@ -16,7 +16,8 @@ func positions(depth, tokens, chunk int) (steps int, read int64) {
 	return steps, read
 }
 
-// Decoded is how many positions the tokens of each sequence read; the first one sees before.
+// Decoded is how many positions the tokens of each sequence read; before is how
+// many the first one sees before it.
 func Decoded(before, tokens, sequences int) int64 {
 	n, first := int64(tokens), int64(before)+1 // its own position included
 	return int64(sequences) * (n*first + n*(n-1)/2)
