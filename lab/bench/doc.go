@@ -1,5 +1,6 @@
-// Package bench measures a model's speed in tokens per second and as a share of the memory
-// bandwidth. As many threads measure that between the tests: other processes affect both.
+// Package bench measures the speed of a model in tokens per second and as a share
+// of the memory bandwidth. The bandwidth is measured in alternation with the tests
+// and with the same number of threads, so that other processes affect both.
 //
 // A Test describes the work; a Subject does it, through the actors of an engine (Engine),
 // by steps of a model alone (Steps) or over HTTP (package web); Run repeats it; a Report

@@ -98,8 +98,9 @@ func (l *Load) Run(interrupt context.Context) (*Result, error) {
 	return result, err
 }
 
-// judge ends the run when the server has refused all of the first requests. A refusal takes
-// no time: many later ones can be refused while the first are answered, so they do not count.
+// judge ends the run when the server has refused all of the first requests. Later
+// ones do not count: a refusal takes no time, so many can be refused while the first
+// ones are still being answered.
 func (l *Load) judge(number int, r *Record) {
 	invalid := r.Status == http.StatusBadRequest || r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusUnprocessableEntity
 	if number > l.Refusals || r.Outcome != Failed || !invalid {

@@ -25,7 +25,8 @@ type series struct {
 	value func(*Sample) float64 // NaN is a gap
 }
 
-// colours are Okabe and Ito's for colour-blind readers ("Color Universal Design", 2008).
+// colours are Okabe and Ito's for colour-blind readers ("Color Universal Design",
+// 2008), in the order of use.
 var colours = []color.RGBA{
 	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
 	{0xE6, 0x9F, 0x00, 0xFF}, // orange

@@ -7,9 +7,10 @@
 // at once and in the order of sending. There is no goroutine, and randomness comes only
 // from the seed, so equal traces and options make equal reports, byte for byte.
 //
-// Memory is bounded for traces of any size: prompts are generated from the trace's block ids
-// when a request enters the queue and dropped when it ends. While too many tokens wait,
-// requests are held back; while too many of those are, the trace is not read further.
+// Memory is bounded for traces of any size: prompts are generated from the trace's
+// block ids when a request enters the queue and dropped when it ends. While too
+// many tokens wait, requests are held back; while too many requests are held back,
+// the trace is not read further.
 //
 // # Parts
 //

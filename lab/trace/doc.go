@@ -6,8 +6,9 @@
 //	weka      JSON files of conversations, or an archive of them
 //	jsonl     what `troupe serve --record-trace` writes (docs/operations.md)
 //
-// A Reader holds one line, or the open conversations, never a whole file. If it refuses or
-// skips a line, it names file, line and remedy. Every limit is a constant of this package.
+// A Reader holds one line, or the open conversations, never a whole file, and
+// recognises gzip by its magic bytes. If it refuses or skips a line, it names file,
+// line and remedy. Every limit is a constant of this package.
 //
 // # Parts
 //

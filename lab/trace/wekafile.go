@@ -74,7 +74,8 @@ type parser struct {
 	most    uint64   // one more than the highest block id
 }
 
-// parseConversation returns the threads of a file, each with turns, and how many ids they span.
+// parseConversation returns the threads of a file, with at least one turn
+// each, and how many block ids they span.
 func parseConversation(name string, content io.Reader) ([]*thread, uint64, error) {
 	p := &parser{name: name}
 	limited := &io.LimitedReader{R: content, N: MaxConversation + 1}

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Writer makes meaningless prompts of symbols, numbers below 2^31: token ids for a server
-// that accepts them, else words. Equal symbols stay equal, and so do equal prefixes.
+// Writer makes meaningless prompts of symbols, numbers below 2^31: token ids for a
+// server that accepts them, else words. Equal symbols become equal tokens or words,
+// so that equal prefixes stay equal.
 type Writer struct {
 	Vocab         int     // number of token ids of the model; 0 writes words
 	TokensPerWord float64 // the server's average; 0 means 1
