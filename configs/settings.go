@@ -125,7 +125,7 @@ func (c *Config) settings() []setting {
 		{key: "max-running-requests", to: &c.Pool.MaxRunning, check: within(0, 1<<20),
 			usage: "maximum number of requests that run at the same time; 0: the device's default (CPU: 64)"},
 		{key: "max-prefill-tokens", to: &c.Batch.MaxPrefillTokens, check: within(1, 1<<30),
-			usage: "maximum tokens of a step without chunked prefill; with chunked prefill, chunked-prefill-size is the limit and cannot be more than this. Each decoding request counts as one token. Soft limit: a step always computes at least one page of a prompt, and without chunked prefill the whole oldest prompt"},
+			usage: "maximum tokens of a step. With chunked prefill, the smaller of this and chunked-prefill-size is the limit; if both are set, chunked-prefill-size cannot be the larger one. Each decoding request counts as one token. Soft limit: a step always computes at least one page of a prompt, and without chunked prefill the whole oldest prompt"},
 		{key: "chunked-prefill-size", alias: "prefill-chunk-size", to: &c.Batch.ChunkedPrefillSize, check: within(-1, 1<<30),
 			usage: "maximum tokens of a step that computes prompts; each decoding request counts as one. Longer prompts are split into chunks, short ones share a step. At most max-prefill-tokens. 0: the device's default (CPU: 512, or one page if that is more); -1: no chunked prefill"},
 		{key: "inter-token-latency-target", to: &c.Batch.InterTokenLatencyTarget, check: within(0, longest),

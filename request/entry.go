@@ -66,7 +66,7 @@ type entry struct {
 	stop       int32                  // state of stops
 	held       string                 // text after the final part, see stopStep
 	final      int                    // bytes of final text
-	heldTokens []heldToken            // end after the final text
+	heldTokens []heldToken            // in output order, with ends after the final text
 	ready      []messages.OutputToken // the tokens before them, for delivery
 	text       textBuffer             // for delivery
 

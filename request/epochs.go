@@ -44,7 +44,7 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 		return
 	}
 	if m.Seq != t.engine.seq+1 {
-		c.failEpoch(out, "message %d (an engine failed) came after message %d: messages between them were lost", m.Seq, t.engine.seq)
+		c.failEpoch(out, "message %d (an engine failed) came after message %d; messages were lost or repeated", m.Seq, t.engine.seq)
 		return
 	}
 	c.countSuspects(now, m, t.engine.isolated, out)

@@ -29,7 +29,8 @@ type TableOptions struct {
 	QueueTimeout, RequestTimeout time.Duration
 	Priorities                   bool // the engine uses them; otherwise they have no effect, so they are refused
 	LowFirst                     bool // reverses their order (schedule-low-priority-values-first)
-	// Displace: a call beyond MaxQueuedRequests replaces waiting requests of lower priority.
+	// Displace: a call beyond MaxQueuedRequests replaces waiting requests of lower priority,
+	// for a queue that is ordered by priority.
 	Displace     bool
 	Fair         bool // tenants take turns, so a call waits for its tenant's share only
 	MaxLogprobs  int  // bounds the top logprobs per position; 0: the chosen token. Example 20

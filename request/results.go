@@ -71,7 +71,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 // nothing that counts, so a contradiction costs an epoch but no token.
 func (t *Table) contradiction(m *messages.StepResults) string {
 	if m.Seq != t.engine.seq+1 {
-		return fmt.Sprintf("they came after message %d: messages between them were lost", t.engine.seq)
+		return fmt.Sprintf("they came after message %d; messages were lost or repeated", t.engine.seq)
 	}
 	t.compared++
 	for i := range m.Tokens {

@@ -40,7 +40,7 @@ type Spec struct {
 	Intercept func(role messages.Actor, msg any)
 	Props     func(role messages.Actor) []actor.PropsOption
 	Clock     func() time.Duration            // time since the start, virtual in tests; nil: the real one
-	After     func(d time.Duration, f func()) // calls f after d in that time
+	After     func(d time.Duration, f func()) // calls f after d in that time; nil: in real time
 }
 
 // Member is one engine of a Spec.

@@ -78,12 +78,14 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 	m.reads = append(m.reads, p.Bandwidth())
 	for r := p.Warmup; r < p.Warmup+p.Repetitions; r++ {
 		tell(r)
-		stop := func() []Delay { return nil }
+		var stop func() []Delay
 		if p.Probe != nil {
 			stop = p.Probe()
 		}
 		sample, err := s.Once(ctx, t, r)
-		sample.Delays = append(sample.Delays, stop()...)
+		if stop != nil {
+			sample.Delays = stop()
+		}
 		if err != nil {
 			return m, err
 		}

@@ -159,7 +159,7 @@ func (e *engine) results(now time.Duration, msg any) {
 		return
 	}
 	if e.seq++; m.Seq != e.seq {
-		e.fail("step results %d came after %d: messages between them were lost", m.Seq, e.seq-1)
+		e.fail("step results %d came after %d; messages were lost or repeated", m.Seq, e.seq-1)
 	}
 	for i := range m.Prompts {
 		e.cachedTokens += m.Prompts[i].CachedTokens

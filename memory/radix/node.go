@@ -49,8 +49,8 @@ func (n *node) fits() bool { return len(n.tokens) == cap(n.tokens) && n.pages.sp
 // unused is how many tokens could be appended without new memory.
 func (n *node) unused() int { return cap(n.tokens) - len(n.tokens) }
 
-// slack reports whether too much is unused in front, after splits. At least as many tokens
-// were compared to get there: this pays for moving the rest.
+// slack reports whether too much is unused in front, after splits. As many tokens were
+// compared there, and moving the rest takes at most 16 times as many.
 func (n *node) slack() bool { return int(n.pages.cut)*slackShare > n.pages.len() }
 
 const (

@@ -50,8 +50,8 @@ type TreeOptions struct {
 //  7. A namespace has a root exactly while it has a page.
 //  8. At most 1/16 of a node's arrays is unused in front. unused counts what is unused
 //     behind: room for locked nodes to grow, and what evictions left of others. While it
-//     is more than 1/16 of the cache, a leaf that is shortened keeps at least half in
-//     use. The memory allocator's own rounding comes on top. A page list takes at most 4
+//     is more than 1/16 of what the cache holds, a leaf that is shortened keeps at least
+//     half in use. The memory allocator's own rounding comes on top. A page list takes at most 4
 //     bytes per page. No array is shared between nodes or with callers.
 //  9. A node's Depth is the pages above it.
 //  10. With hashes, a node has the hash of each of its pages.

@@ -19,7 +19,7 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	if m.Seq != e.seq+1 {
 		e.broken = true
 		out.ToSupervisor(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
-			Cause: fmt.Sprintf("step results %d came after %d: messages between them were lost", m.Seq, e.seq)})
+			Cause: fmt.Sprintf("step results %d came after %d; messages were lost or repeated", m.Seq, e.seq)})
 		return
 	}
 	e.seq = m.Seq

@@ -96,11 +96,11 @@ func (c *charge) set(bytes int64) (full string) {
 	defer b.mu.Unlock()
 	switch large := largePart(bytes) - largePart(c.bytes); {
 	case more > 0 && b.used+more > b.total:
-		return "too many request bodies are being received"
+		return "too many request bodies are in progress"
 	case large > 0 && b.used+more > b.total/4*3:
-		return "too many large request bodies are being received"
+		return "too many large request bodies are in progress"
 	case large > 0 && b.clients[c.client]+large > b.total/2:
-		return "this client is sending too many large request bodies"
+		return "this client has too many large request bodies in progress"
 	case large != 0:
 		if b.clients[c.client] += large; b.clients[c.client] == 0 {
 			delete(b.clients, c.client)

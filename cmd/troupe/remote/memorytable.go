@@ -22,7 +22,7 @@ func (s *Status) WriteMemory(out io.Writer) error {
 		what  string
 	}{
 		{"total KV cache", m.Total, ""},
-		{"used", m.Used, "in use by running requests: protected + leased"},
+		{"used", m.Used, "in use by running requests: locked + leased"},
 		{"  locked", m.Locked, "cached and in use"},
 		{"  leased", m.Leased, "private to one request"},
 		{"evictable", m.Evictable, "cached and not in use: evicted when room is needed"},

@@ -42,7 +42,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.Speed, "speed", o.Speed, "speed factor: 2 replays the trace twice as fast")
 	flags.Float64Var(&o.MemFraction, "mem-fraction-static", 0, "share of the device's memory for weights, workspace and KV pool; 0: the device's default")
 	flags.IntVar(&o.MaxRunning, "max-running-requests", 0, "maximum number of running requests per engine; 0: the default for the size of the KV pool")
-	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", o.MaxPrefillTokens, "maximum tokens of a step without chunked prefill, as in serve")
+	flags.IntVar(&o.MaxPrefillTokens, "max-prefill-tokens", o.MaxPrefillTokens, "maximum tokens of a step; with chunked prefill, chunked-prefill-size lowers it and cannot be more")
 	flags.IntVar(&o.ChunkedPrefillSize, "chunked-prefill-size", 0, "maximum tokens of a step that computes prompts, as in serve; 0: the device's default; -1: no chunked prefill")
 	flags.DurationVar(&o.LatencyTarget, "inter-token-latency-target", 0, "target for the 99th percentile of the time between two tokens; 0: no target. Example: 50ms")
 	flags.DurationVar(&o.Aging, "schedule-aging", o.Aging, "time after which a waiting request goes before all younger ones; 0: never")
