@@ -31,7 +31,7 @@ const reloadsHelp = "Reloads of the settings by result; a refused one leaves all
 
 var rows = []row{
 	{m.PromptTokens, counter, "Prompt tokens of requests whose prefill completed.", nil},
-	{m.GenerationTokens, counter, "Tokens that requests got as output, without those that were computed and discarded.", nil},
+	{m.GenerationTokens, counter, "Output tokens of requests, without those that were computed and discarded.", nil},
 	{m.CachedTokens, counter, "Prompt tokens found in the prefix cache, counted once per request when its prefill completes.", nil},
 	{m.CacheQueryTokens, counter, "Tokens looked up in the prefix cache.", nil},
 	{m.CacheHitTokens, counter, "Tokens found in the prefix cache. A retracted request is looked up again, and counts again.", nil},
@@ -59,8 +59,8 @@ var rows = []row{
 	{m.RequestsOpen, gauge, "Open requests, waiting or running.", nil},
 	{m.RequestsWaiting, gauge, "Requests in the waiting queue.", nil},
 	{m.RequestsRunning, gauge, "Running requests.", nil},
-	{m.RequestsRetracted, gauge, "Retracted requests waiting to run again.", nil},
-	{m.TokensWaiting, gauge, "Tokens of waiting requests: prompts, and the output so far of those that were retracted or moved.", nil},
+	{m.RequestsRetracted, gauge, "Retracted requests waiting to run again; not in troupe_num_queue_reqs.", nil},
+	{m.TokensWaiting, gauge, "Tokens of the requests in the waiting queue: prompts, and the output from before a crash.", nil},
 	{m.QueueWait, gauge, "Estimated seconds that a new request would wait for admission.", nil},
 	{m.Pages, gauge, "Pages of the KV pool.", nil},
 	{m.PagesFree, gauge, "Free pages.", nil},
@@ -69,7 +69,7 @@ var rows = []row{
 	{m.PagesLeased, gauge, "Pages private to running requests.", nil},
 	{m.RadixNodes, gauge, "Nodes of the radix tree.", nil},
 	{m.TokenUsage, gauge, "Share of the KV pool held by running requests, 0 to 1.", nil},
-	{m.NewTokenRatio, gauge, "Expected share of the longest possible output that a request uses, 0 to 1. Admission plans with it.", nil},
+	{m.NewTokenRatio, gauge, "Share of its maximum output that a request is expected to produce, 0 to 1. Admission plans with it.", nil},
 	{m.Ready, gauge, "Engines that accept requests; 0 while none does.", nil},
 	{m.UsedTokens, probe, "Tokens of the KV pool used by running requests, without evictable cached ones.", nil},
 	{m.MaxTotalTokens, probe, "Capacity of the KV pool in tokens.", nil},

@@ -64,7 +64,7 @@ func (e *Engine) prompt(ctx context.Context, t Test, repetition int) (Sample, er
 	took := time.Since(start)
 	computed := len(tokens) - c.cached
 	if computed >= t.Prompt+e.opt.PageSize || computed < 1 {
-		return Sample{}, fmt.Errorf("%d tokens were computed instead of %d: the prefix cache is too small for %d tokens; raise --max-total-tokens", computed, t.Prompt, t.Depth)
+		return Sample{}, fmt.Errorf("%d tokens were computed instead of %d: the prefix cache is too small for %d tokens; raise --mem-fraction-static or --max-total-tokens", computed, t.Prompt, t.Depth)
 	}
 	steps, read := positions(len(tokens)-computed, computed, e.opt.Chunk)
 	return Sample{Tokens: computed, Took: took, Steps: steps, Positions: read}, nil

@@ -228,10 +228,10 @@ func (p *Report) notes(res *Result, whole, silent, short int) {
 		"the server sends no \"usage\": output tokens are not known, and prompts count with their requested length")
 	note(counted > 0 && counted < finished,
 		"%d of %d responses have no \"usage\": each of their streamed chunks counts as one output token", finished-counted, finished)
-	note(whole > 0, "%d responses were not streamed although requested: they are not in TTFT, TPOT and ITL", whole)
+	note(whole > 0, "%d responses were not streamed, although streaming was requested: they are not in TTFT, TPOT and ITL", whole)
 	note(silent > 0, "%d responses had no text: they are not in TTFT and TPOT", silent)
 	note(short > 0, "%d responses are shorter than requested: the server ignored ignore_eos, or the context was full", short)
-	note(p.Requests.Retries > 0, "%d requests were retried after a 429; latencies include the waiting", p.Requests.Retries)
+	note(p.Requests.Retries > 0, "%d requests were retried after a 429; latencies include the wait", p.Requests.Retries)
 	note(p.Requests.Unsent > 0, "%d turns were not sent: an earlier turn failed, or the time was up", p.Requests.Unsent)
 	if d := p.SendDelay; d != nil {
 		note(d.P50 > 10, "requests were sent %.0f ms late (median): --concurrency or this machine limits the rate; raise --concurrency or use a faster client machine", d.P50)

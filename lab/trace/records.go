@@ -127,7 +127,7 @@ func checkBlocks(blocks, input, blockSize int, whole bool) error {
 // worded says in plain words what encoding/json and xz refuse; other errors stay.
 func worded(err error) error {
 	if errors.Is(err, xz.ErrMemlimit) {
-		return fmt.Errorf("it needs a dictionary of more than %d MiB; pack it with xz -9 or less", maxDictionary>>20)
+		return fmt.Errorf("it needs a dictionary of more than %d MiB; pack it with xz -9 or a lower level", maxDictionary>>20)
 	}
 	switch e := err.(type) {
 	case *json.SyntaxError:

@@ -41,5 +41,5 @@ func typeOf(n uint32) (gpu.DType, error) {
 	if !ok {
 		name = fmt.Sprintf("number %d", n)
 	}
-	return 0, fmt.Errorf("element type %s is not supported; supported: %s; use another file of the model in one of these", name, gpu.WeightFileNames())
+	return 0, fmt.Errorf("element type %s is not supported; supported: %s; use a file of the model in one of these types", name, gpu.WeightFileNames())
 }

@@ -56,7 +56,7 @@ func (i Info) Type() (gpu.DType, error) {
 	if err == nil && d.ForWeights() {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%s: tensor %s has element type %s, which is not supported; supported: %s; use weights of the model in one of these", i.File, i.Title(), i.DType, gpu.WeightFileNames())
+	return 0, fmt.Errorf("%s: tensor %s has element type %s, which is not supported; supported: %s; use weights of the model in one of these types", i.File, i.Title(), i.DType, gpu.WeightFileNames())
 }
 
 // Source is a set of tensors. Safe for concurrent reading. A wrapper also passes Describe

@@ -44,7 +44,7 @@ func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError
 	}
 	if acts && foreign(r, origins) {
 		return newError(http.StatusForbidden).coded("origin_not_allowed").
-			say("requests from web pages of this origin are not allowed; add the origin to cors-origins or, behind a reverse proxy, pass the Host header on")
+			say("requests from web pages of this origin are not allowed; add the origin to cors-origins or, behind a reverse proxy, forward the Host header")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func startChild(t *testing.T, test, variable string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{t: t, cmd: exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$")}
+	c := &child{t: t, cmd: exec.Command(self, "-test.run=^"+test+"$")}
 	c.cmd.Env = append(os.Environ(), variable)
 	c.cmd.Stderr = os.Stderr
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {

@@ -157,7 +157,7 @@ func (n *Node) openText(context.Context) (err error) {
 		return configs.About(err, "model")
 	}
 	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
-		return fmt.Errorf("model %s cannot be used with special-tokens-in-messages text: %w; set it to parse, with which messages can contain special tokens that work", n.Name, err)
+		return fmt.Errorf("model %s cannot be used with special-tokens-in-messages text: %w; set it to parse; special tokens in messages then take effect", n.Name, err)
 	}
 	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
 		return err // a template that was asked for must be valid
