@@ -11,6 +11,7 @@
 //	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): answers;
 //	          DeadlinesDue (itself): its timer
 //	Sends:    CallAccepted, CallRefused, CallOutput (client): on the channel of the call;
+//	          the answers to questions, and to the owner: on the channels in them;
 //	          EnqueueRequests, FinishRequests (queue): what to compute, what to release;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): the client's questions;
 //	          StepResults (former): back for reuse; DeadlinesDue (itself);

@@ -20,7 +20,8 @@
 //	          CacheChanged (observer): passed on;
 //	          FailEpoch (supervisor): results have a gap, or all engines start over
 //	State:    epochs of the engines, the engine of each request, held requests, open questions
-//	On failure: restarted; the next incarnation makes intake and all engines start over
+//	On failure: restarted; the next incarnation sends EpochEnded to intake and FailEpoch to every
+//	          supervisor, so that all start over
 //
 // # Floors
 //

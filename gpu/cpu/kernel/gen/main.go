@@ -11,9 +11,10 @@
 //	roofline  roofline.go
 //	convert   convert.go
 //	gemm      gemm.go, gemm_floats.go (forms without scales), gemm_unpack.go (integers), gemm_transpose.go (activations)
-//	intgemm   intgemm.go, intgemm_forms.go, intgemm_q6k.go, intgemm_sums.go, intgemm_activations.go, intgemm_prefetch.go
+//	intgemm   intgemm.go (the loop over groups), intgemm_forms.go (products and scales by form), intgemm_q6k.go (those of q6_k),
+//	          intgemm_sums.go (sums of a tile, from and to memory), intgemm_activations.go (rounding to int8), intgemm_prefetch.go
 //	amx       amxgemm.go, amx_instructions.go (as bytes)
-//	attn      attn.go, attn_scores.go, attn_softmax.go, attn_values.go, exp.go, convert.go
+//	attn      attn.go, attn_scores.go (queries by keys), attn_softmax.go, attn_values.go (weights by values), exp.go, convert.go
 //	rowops    rowops.go, exp.go
 //	scan      scan.go, exp.go
 //	all       lanes.go (vectors of either level), registers.go (functions, loops, tables)
