@@ -159,7 +159,7 @@ type CacheView interface {
 type CacheDescribed struct {
 	Header
 	Ticket Ticket
-	View   CacheView
+	View   CacheView // nil if none of several engines is up
 }
 
 type CacheFlushed struct {
@@ -168,14 +168,16 @@ type CacheFlushed struct {
 	Pages  int // freed
 }
 
-// FlushRefused answers FlushCache while requests hold pages.
+// FlushRefused answers FlushCache while requests hold pages, with Running 0 if none of
+// several engines is up.
 type FlushRefused struct {
 	Header
 	Ticket  Ticket
 	Running int
 }
 
-// SlotsAudited answers AuditSlots with the counts, in pages.
+// SlotsAudited answers AuditSlots with the counts, in pages; of several engines those that
+// are up. Without any, Total is 0.
 type SlotsAudited struct {
 	Header
 	Ticket Ticket

@@ -40,7 +40,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		c.ask(msg, out)
 	case *messages.CacheDescribed:
 		if q, ok := asked[*messages.AskCacheTree](c, m.Header, m.Ticket, out); ok {
-			answer(q.Reply, m)
+			answer(q.Reply, unless(m.View == nil, m))
 		}
 	case *messages.CacheFlushed:
 		if q, ok := asked[*messages.AskCacheFlush](c, m.Header, m.Ticket, out); ok {
@@ -48,11 +48,15 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		}
 	case *messages.FlushRefused:
 		if q, ok := asked[*messages.AskCacheFlush](c, m.Header, m.Ticket, out); ok {
-			answer(q.Reply, fmt.Sprintf("the cache was not flushed: %d requests are running; try again when none are", m.Running))
+			why := restarting
+			if m.Running > 0 {
+				why = fmt.Sprintf("the cache was not flushed: %d requests are running; try again when none are", m.Running)
+			}
+			answer(q.Reply, why)
 		}
 	case *messages.SlotsAudited:
 		if q, ok := asked[*messages.AskAudit](c, m.Header, m.Ticket, out); ok {
-			answer(q.Reply, m)
+			answer(q.Reply, unless(m.Count.Total == 0, m))
 		}
 	case *messages.DeadlinesDue:
 		c.endOverdue(now, m, out)

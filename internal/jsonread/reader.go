@@ -113,7 +113,7 @@ func (r *Reader) Int() (int64, error) {
 	}
 	n, failed := strconv.ParseInt(shared(value), 10, 64)
 	if failed != nil {
-		return 0, r.unfit(value, "a whole number of 64 bits")
+		return 0, r.unfit(value, "a 64-bit integer without a decimal point or exponent")
 	}
 	return n, nil
 }

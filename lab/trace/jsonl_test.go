@@ -74,7 +74,7 @@ func TestJSONLRefuses(t *testing.T) {
 		{"too many", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[1,2,3]}`, "line 3: the request has 3 block ids, but its input of 31 tokens requires 1 or 2, each of 16 tokens"},
 		{"too few", ok + `{"arrival_ms":5,"input":31,"output":1,"page_size":16,"pages":[]}`, "line 3: the request has 0 block ids"},
 		{"tenant", ok + `{"arrival_ms":5,"input":31,"output":1,"tenant":"me"}`, "line 3: tenant is string; it must be a whole number"},
-		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; it must be a whole number of 32 bits"},
+		{"priority", ok + `{"arrival_ms":5,"input":31,"output":1,"priority":4294967296}`, "line 3: priority is number 4294967296; it must be a 32-bit integer"},
 		{"encoding", ok + "\xff", "line 3: the text is not UTF-8"},
 	} {
 		_, err := readAll(t, write(t, "own.jsonl", c.text), "jsonl")

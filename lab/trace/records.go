@@ -136,7 +136,7 @@ func worded(err error) error {
 		if e.Field == "" {
 			return fmt.Errorf("expected a JSON object, got %s", e.Value)
 		}
-		kinds := map[string]string{"int64": "a whole number", "uint64": "a whole number", "int32": "a whole number of 32 bits", "float64": "a number", "string": "a string"}
+		kinds := map[string]string{"int64": "a whole number", "uint64": "a whole number", "int32": "a 32-bit integer", "float64": "a number", "string": "a string"}
 		return fmt.Errorf("%s is %s; it must be %s", e.Field, e.Value, cmp.Or(kinds[e.Type.String()], "of another type"))
 	}
 	return err

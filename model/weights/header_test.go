@@ -32,7 +32,7 @@ func TestHostileHeaders(t *testing.T) {
 		{"three offsets", one(`{"dtype":"F32","shape":[2],"data_offsets":[0,4,8]}`), "more than 2"},
 		{"one offset", one(`{"dtype":"F32","shape":[2],"data_offsets":[0]}`), "1 numbers"},
 		{"negative offset", one(`{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}`), "-8"},
-		{"fractional shape", one(`{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}`), "the JSON must have a whole number of 64 bits here"},
+		{"fractional shape", one(`{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}`), "the JSON must have a 64-bit integer without a decimal point or exponent here"},
 		{"backwards", one(`{"dtype":"F32","shape":[2],"data_offsets":[8,0]}`), "ends at byte 0, but begins at byte 8"},
 		{"wrong extent", one(`{"dtype":"F32","shape":[3],"data_offsets":[0,8]}`), "12 bytes"},
 		{"overflow", one(`{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}`), "too large"},

@@ -49,6 +49,7 @@ type question struct {
 	open    map[int]bool      // engines that have not answered
 	sum     messages.ToIntake // of the answers; sent when all have come
 	running int               // requests because of which engines refuse to flush
+	some    bool              // an engine has answered
 }
 
 // New returns a Core for an incarnation of dispatch, counted from 1, with all engines

@@ -249,6 +249,22 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// With no engine up, or none that lives until it answers, questions get empty answers.
+func TestQuestionsWithoutEngines(t *testing.T) {
+	s := newScene(t, 2)
+	if m := only[*messages.SlotsAudited](t, s.step(&messages.AuditSlots{Header: s.own, Ticket: 1}), messages.Intake); m.Count.Total != 0 {
+		t.Errorf("an audit of nothing says %+v", m)
+	}
+	if m := only[*messages.FlushRefused](t, s.step(&messages.FlushCache{Header: s.own, Ticket: 2}), messages.Intake); m.Running != 0 {
+		t.Errorf("a flush of nothing says %+v", m)
+	}
+	s.up(0, 1)
+	s.step(&messages.DescribeCache{Header: s.own, Ticket: 3})
+	if m := only[*messages.CacheDescribed](t, s.step(&messages.EpochEnded{Header: header(0, 1)}), messages.Intake); m.View != nil {
+		t.Errorf("a description of nothing says %+v", m)
+	}
+}
+
 type drawing string
 
 func (d drawing) Text(bool) string { return string(d) }

@@ -33,7 +33,7 @@ func (v *Views) Text(ages bool) string {
 	return b.String()
 }
 
-// ask passes a question on to all engines that are up; without any it is answered now.
+// ask passes a question on to all engines that are up; without any it is refused now.
 func (c *Core) ask(ticket messages.Ticket, sum messages.ToIntake, send func(h messages.Header), out *messages.Outbox) {
 	q := &question{open: map[int]bool{}, sum: sum}
 	for i := range c.engines {
@@ -52,6 +52,7 @@ func (c *Core) answered(h messages.Header, ticket messages.Ticket, add func(q *q
 		return
 	}
 	add(q)
+	q.some = true
 	delete(q.open, int(h.Engine))
 	c.conclude(ticket, out)
 }
@@ -66,18 +67,23 @@ func (c *Core) abandon(i int, out *messages.Outbox) {
 	}
 }
 
-// conclude answers intake when every engine has answered.
+// conclude answers intake when every engine has answered. If none could, the answer is an
+// empty one: intake refuses the question.
 func (c *Core) conclude(ticket messages.Ticket, out *messages.Outbox) {
 	q := c.asked[ticket]
 	if len(q.open) > 0 {
 		return
 	}
 	delete(c.asked, ticket)
-	if q.running > 0 {
+	_, flush := q.sum.(*messages.CacheFlushed)
+	switch tree, _ := q.sum.(*messages.CacheDescribed); {
+	case flush && (q.running > 0 || !q.some):
 		out.ToIntake(&messages.FlushRefused{Header: c.own, Ticket: ticket, Running: q.running})
-	} else {
-		out.ToIntake(q.sum)
+		return
+	case tree != nil && !q.some:
+		tree.View = nil
 	}
+	out.ToIntake(q.sum)
 }
 
 func (c *Core) flush(m *messages.FlushCache, out *messages.Outbox) {

@@ -17,7 +17,7 @@ const (
 	maxRequests = 4096
 	maxTokens   = 16 << 20
 	minPage     = 16          // tokens; recordings must be shorter than prompts
-	flushEvery  = time.Second // of a recording, at most this is lost if the process crashes
+	flushEvery  = time.Second // of a recording, at most this of what was written is lost if the process crashes
 )
 
 // Recorder writes a server's traffic to a file. Requests never wait: one goroutine hashes

@@ -178,7 +178,7 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 		}
 	case *messages.FlushRefused:
 		w.stats.Refusals++
-		if m.Running < 1 {
+		if m.Running < 1 && w.dispatch == nil { // of several engines none may be up
 			w.fail("a flush was refused with %d requests running", m.Running)
 		}
 	case *messages.CacheFlushed:

@@ -58,7 +58,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("temperature text", object{"temperature": "hot"}, "temperature", "must be a number, not a string")
 		add("top_p high", object{"top_p": 1.1}, "top_p", "between 0 and 1")
 		add("top_k", object{"top_k": -2}, "top_k", "at least 1")
-		add("top_k fraction", object{"top_k": 1.5}, "top_k", "a whole number of 64 bits, not 1.5")
+		add("top_k fraction", object{"top_k": 1.5}, "top_k", "a 64-bit integer without a decimal point or exponent, not 1.5")
 		add("min_p", object{"min_p": 2}, "min_p", "between 0 and 1")
 		add("frequency_penalty", object{"frequency_penalty": -3}, "frequency_penalty", "between -2 and 2")
 		add("presence_penalty", object{"presence_penalty": 2.01}, "presence_penalty", "between -2 and 2")
@@ -69,7 +69,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("logit_bias null", object{"logit_bias": object{"1": nil}}, "logit_bias", "null")
 		add("logit_bias twice", object{"logit_bias": object{"1": 1, "01": 2}}, "logit_bias", "twice")
 		add("logit_bias list", object{"logit_bias": list{}}, "logit_bias", "must be an object, not an array")
-		add("seed", object{"seed": 1.5}, "seed", "a whole number")
+		add("seed", object{"seed": 1.5}, "seed", "a 64-bit integer")
 		add("n zero", object{"n": 0}, "n", "between 1 and 128")
 		add("n high", object{"n": 129}, "n", "between 1 and 128")
 		add("min_tokens", object{"min_tokens": 3}, "min_tokens", "between 0 and 2")
@@ -78,7 +78,7 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("stop number", object{"stop": 3}, "stop", "string or an array of strings")
 		add("stop many", object{"stop": tooManyStops}, "stop", "at most 64")
 		add("stop long", object{"stop": strings.Repeat("x", 5000)}, "stop", "between 1 and 4096")
-		add("stop_token_ids", object{"stop_token_ids": list{-1}}, "stop_token_ids", "index 0")
+		cases["stop_token_ids"] = badBody{merge(base, object{"stop_token_ids": list{-1}}), 400, "stop_token_ids", "token_out_of_vocabulary", "index 0"}
 		add("stop_token_ids null", object{"stop_token_ids": list{1, nil}}, "stop_token_ids", "stop_token_ids[1] is null")
 		add("stop_token_ids text", object{"stop_token_ids": "1"}, "stop_token_ids", "array of token ids")
 		add("ignore_eos", object{"ignore_eos": 1}, "ignore_eos", "must be a boolean, not a number")
@@ -117,8 +117,8 @@ func TestBadCompletions(t *testing.T) {
 		"ids and null":     {object{"prompt": list{3, nil}}, 400, "prompt", nil, "prompt[1] is null"},
 		"ids and text":     {object{"prompt": list{3, "a"}}, 400, "prompt", nil, `prompt[1] is "a"`},
 		"null entry":       {object{"prompt": list{"a", nil}}, 400, "prompt", nil, "prompt[1]"},
-		"negative id":      {object{"prompt": list{3, -1}}, 400, "prompt", nil, "index 1"},
-		"id too large":     {object{"prompt": list{1 << 20}}, 400, "prompt", nil, "index 0"},
+		"negative id":      {object{"prompt": list{3, -1}}, 400, "prompt", "token_out_of_vocabulary", "index 1"},
+		"id too large":     {object{"prompt": list{1 << 20}}, 400, "prompt", "token_out_of_vocabulary", "index 0"},
 		"id beyond 32 bit": {object{"prompt": list{1 << 40}}, 400, "prompt", nil, "it must be a token id"},
 		"too long":         {object{"prompt": strings.Repeat("word ", 100)}, 400, "prompt", "context_length_exceeded", "context is 64"},
 		"far too long":     {object{"prompt": strings.Repeat("word ", 2000)}, 400, "prompt", "context_length_exceeded", "at most 63"},
@@ -180,7 +180,7 @@ func TestBadGenerates(t *testing.T) {
 		"ids as text":  {object{"text": list{1, 2}}, 400, "text", nil, "input_ids"},
 		"text as ids":  {object{"input_ids": "a"}, 400, "input_ids", nil, "array of token ids"},
 		"empty ids":    {object{"input_ids": list{}}, 400, "input_ids", nil, "empty"},
-		"bad id":       {object{"input_ids": list{-4}}, 400, "input_ids", nil, "index 0"},
+		"bad id":       {object{"input_ids": list{-4}}, 400, "input_ids", "token_out_of_vocabulary", "index 0"},
 		"too long":     {object{"text": strings.Repeat("word ", 100)}, 400, "text", "context_length_exceeded", "context is 64"},
 		"far too long": {object{"text": strings.Repeat("w", 1<<20)}, 400, "text", "context_length_exceeded", "at least 1048576 bytes"},
 		"escapes":      {object{"text": strings.Repeat("\n", 1<<20)}, 400, "text", "context_length_exceeded", "at least 349525 bytes"},
@@ -191,7 +191,7 @@ func TestBadGenerates(t *testing.T) {
 		"range":        {sampling(object{"temperature": 9}), 400, "sampling_params.temperature", nil, "between 0 and 2"},
 		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
 		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
-		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "a whole number"},
+		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "a 64-bit integer"},
 		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "max_new_tokens"},
 		"limit":        {sampling(object{"max_new_tokens": -1}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
 		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},
@@ -224,7 +224,7 @@ func TestBadTokenizing(t *testing.T) {
 	refuse(t, s, "/detokenize", map[string]badBody{
 		"nothing": {object{}, 400, "tokens", nil, "missing"},
 		"text":    {object{"tokens": "a"}, 400, "tokens", nil, "array"},
-		"range":   {object{"tokens": list{1 << 30}}, 400, "tokens", nil, "index 0"},
+		"range":   {object{"tokens": list{1 << 30}}, 400, "tokens", "token_out_of_vocabulary", "index 0"},
 		"inner":   {object{"tokens": list{list{1}, list{"x"}}}, 400, "tokens[1]", nil, "tokens[1][0]"},
 	})
 	refuse(t, s, "/abort_request", map[string]badBody{

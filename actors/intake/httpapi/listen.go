@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,9 +58,14 @@ func Listen(o Options) (net.Listener, error) {
 	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 }
 
-// ListenTCP opens an address; its errors say what to do.
+// ListenTCP opens an address; its errors say what to do. With "tcp", 0.0.0.0 would open all
+// addresses of IPv6, too.
 func ListenTCP(address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
+	network := "tcp"
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
+		network = "tcp4"
+	}
+	l, err := net.Listen(network, address)
 	switch {
 	case err == nil:
 		return l, nil

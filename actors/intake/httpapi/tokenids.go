@@ -27,7 +27,8 @@ func parseIDs(m *Model, raw []byte, param string, most int) (ids []int32, count 
 		case size == 0, after[0] != ',' && after[0] != ']':
 			return nil, 0, badID(raw, param)
 		case id < 0, id >= vocab:
-			return nil, 0, invalid(param, "%s has the token id %d at index %d; the token ids of this model are between 0 and %d", param, id, own(len(ids)), own(vocab-1))
+			return nil, 0, invalid(param, "%s has the token id %d at index %d; the token ids of this model are between 0 and %d", param, id, own(len(ids)), own(vocab-1)).
+				coded("token_out_of_vocabulary")
 		}
 		ids = append(ids, int32(id))
 		if after[0] == ']' {

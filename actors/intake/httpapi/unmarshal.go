@@ -150,7 +150,7 @@ func jsonType(t reflect.Type) string {
 	if name, ok := jsonTypes[t.Kind()]; ok {
 		return name
 	}
-	return fmt.Sprintf("a whole number of %d bits", t.Bits())
+	return fmt.Sprintf("a %d-bit integer without a decimal point or exponent", t.Bits())
 }
 
 // article describes a value of which encoding/json says what it is.
