@@ -318,9 +318,20 @@ func TestTickets(t *testing.T) {
 		t.Fatalf("flush: %q", got)
 	}
 	a, sends = audit()
-	r.step(&messages.SlotsAudited{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true})
+	r.step(&messages.SlotsAudited{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true, Count: messages.PageCount{Free: 9, Total: 9}})
 	if got := <-a; got == nil || !got.OK {
 		t.Fatalf("audit: %v", got)
+	}
+	// None of several engines is up: the questions are refused.
+	a, sends = audit()
+	r.step(&messages.SlotsAudited{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.AuditSlots).Ticket, OK: true})
+	if got := <-a; got != nil {
+		t.Fatalf("an audit of nothing: %v", got)
+	}
+	f, sends = flush()
+	r.step(&messages.FlushRefused{Header: messages.Header{Epoch: 1}, Ticket: sends[0].Msg.(*messages.FlushCache).Ticket})
+	if got := <-f; got != restarting {
+		t.Fatalf("a flush of nothing: %q", got)
 	}
 	f, _ = flush()
 	a, _ = audit()

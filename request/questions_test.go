@@ -35,10 +35,14 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 	if out.Sends[0].To != messages.Cache || q.Epoch != 1 || q.Limits.Depth != 3 {
 		t.Fatalf("the cache is asked %+v", q)
 	}
-	a := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket}
+	a := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket, View: noView("")}
 	c.Handle(0, a, &out)
 	answered(a)
 	c.Handle(0, a, &out) // again: nothing waits for it
+	ask()
+	empty := &messages.CacheDescribed{Header: messages.Header{Epoch: 1}, Ticket: q.Ticket + 1} // none of several engines is up
+	c.Handle(0, empty, &out)
+	answered(nil)
 	ask()
 	c.Handle(0, &messages.EpochEnded{Header: messages.Header{Epoch: 1}}, &out)
 	answered(nil)
@@ -48,3 +52,7 @@ func TestQuestionsAboutTheCacheAreAnswered(t *testing.T) {
 		t.Errorf("%d more answers", len(reply))
 	}
 }
+
+type noView string
+
+func (v noView) Text(bool) string { return string(v) }
