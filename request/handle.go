@@ -40,7 +40,10 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		c.ask(msg, out)
 	case *messages.CacheDescribed:
 		if q, ok := asked[*messages.AskCacheTree](c, m.Header, m.Ticket, out); ok {
-			answer(q.Reply, unless(m.View == nil, m))
+			if m.View == nil { // none of several engines was up
+				m = nil
+			}
+			answer(q.Reply, m)
 		}
 	case *messages.CacheFlushed:
 		if q, ok := asked[*messages.AskCacheFlush](c, m.Header, m.Ticket, out); ok {
@@ -56,7 +59,10 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		}
 	case *messages.SlotsAudited:
 		if q, ok := asked[*messages.AskAudit](c, m.Header, m.Ticket, out); ok {
-			answer(q.Reply, unless(m.Count.Total == 0, m))
+			if m.Count.Total == 0 { // none of several engines was up
+				m = nil
+			}
+			answer(q.Reply, m)
 		}
 	case *messages.DeadlinesDue:
 		c.endOverdue(now, m, out)

@@ -7,14 +7,6 @@ const maxTickets = 16
 
 const restarting = "the engine is restarting; try again in a moment"
 
-// unless is an engine's answer, or nil if none of several engines was up.
-func unless[M any](empty bool, m *M) *M {
-	if empty {
-		return nil
-	}
-	return m
-}
-
 // ask sends an administrative question of a client to the engine, and keeps it with its
 // reply channel under a ticket until the engine answers.
 func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {

@@ -97,7 +97,7 @@ func (c *Core) audit(m *messages.AuditSlots, out *messages.Outbox) {
 }
 
 func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
-	sum := &messages.CacheDescribed{Header: c.own, Ticket: m.Ticket, View: &Views{Engines: []EngineView{}}}
+	sum := &messages.CacheDescribed{Header: c.own, Ticket: m.Ticket, View: &Views{}}
 	c.ask(m.Ticket, sum, func(h messages.Header) {
 		out.ToCache(&messages.DescribeCache{Header: h, Ticket: m.Ticket, Limits: m.Limits})
 	}, out)

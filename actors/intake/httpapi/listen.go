@@ -58,8 +58,8 @@ func Listen(o Options) (net.Listener, error) {
 	return ListenTCP(net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 }
 
-// ListenTCP opens an address; its errors say what to do. With "tcp", 0.0.0.0 would open all
-// addresses of IPv6, too.
+// ListenTCP opens an address; its errors say what to do. An IPv4 address opens IPv4 only:
+// with "tcp", Go opens IPv6 as well for 0.0.0.0.
 func ListenTCP(address string) (net.Listener, error) {
 	network := "tcp"
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
