@@ -79,6 +79,9 @@ func cacheText(body []byte) (string, error) {
 		draw(v.View)
 		return b.String(), nil
 	}
+	if len(v.Engines) == 0 {
+		return "all engines are restarting; try again\n", nil
+	}
 	for _, e := range v.Engines {
 		fmt.Fprintf(&b, "engine %d: ", e.Engine)
 		draw(e.Cache)
