@@ -30,12 +30,26 @@ type indexed struct {
 // ends is a slot without a page, where both ends of the LRU list meet.
 const ends = 0
 
-func newPageIndex(replicas, max int) pageIndex {
+// A page takes about pageBytes, and wordBytes for each 64 replicas.
+const (
+	pageBytes = 64
+	wordBytes = 8
+)
+
+func newPageIndex() pageIndex {
+	return pageIndex{slots: map[uint64]int32{}, pages: make([]indexed, 1)}
+}
+
+// grow makes room for more replicas, and bounds the pages.
+func (x *pageIndex) grow(replicas, max int) {
 	words := (replicas + 63) / 64
-	return pageIndex{
-		max: max, words: words, slots: map[uint64]int32{}, pages: make([]indexed, 1), sets: make([]uint64, words),
-		held: make([]int, replicas), alive: make([]uint64, words),
+	sets := make([]uint64, words*len(x.pages))
+	for slot := range x.pages {
+		copy(sets[slot*words:], x.set(int32(slot)))
 	}
+	x.sets, x.words, x.max, x.alive = sets, words, max, make([]uint64, words)
+	x.held = append(x.held, make([]int, replicas-len(x.held))...)
+	x.shrink()
 }
 
 func (x *pageIndex) set(slot int32) []uint64 {
@@ -48,22 +62,34 @@ func (x *pageIndex) match(pages []uint64, into []int) {
 	for i := range x.alive {
 		x.alive[i] = ^uint64(0)
 	}
-	for depth, hash := range pages {
-		slot, ok := x.slots[hash]
+	depth := 0
+	for some := true; some && depth < len(pages); {
+		slot, ok := x.slots[pages[depth]]
 		if !ok {
-			return
+			break
 		}
-		some := uint64(0)
+		some = false
 		for w, set := range x.set(slot) {
-			x.alive[w] &= set
-			some |= x.alive[w]
-			for left := x.alive[w]; left != 0; left &= left - 1 {
-				into[w*64+bits.TrailingZeros64(left)] = depth + 1
+			if depth > 0 {
+				record(into, w, x.alive[w]&^set, depth)
 			}
+			x.alive[w] &= set
+			some = some || x.alive[w] != 0
 		}
-		if some == 0 {
-			return
-		}
+		depth++
+	}
+	if depth == 0 {
+		return
+	}
+	for w, left := range x.alive {
+		record(into, w, left, depth)
+	}
+}
+
+// record sets the depth of the replicas in a word of a set.
+func record(into []int, word int, set uint64, depth int) {
+	for ; set != 0; set &= set - 1 {
+		into[word*64+bits.TrailingZeros64(set)] = depth
 	}
 }
 
@@ -83,6 +109,11 @@ func (x *pageIndex) add(replica int, pages []uint64) {
 			x.held[replica]++
 		}
 	}
+	x.shrink()
+}
+
+// shrink drops the pages that are too many.
+func (x *pageIndex) shrink() {
 	for len(x.slots) > x.max {
 		x.drop(x.pages[ends].prev)
 	}

@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,20 +26,21 @@ func Policies() []string { return []string{CacheAware, LeastLoaded, RoundRobin, 
 type Options struct {
 	// Policy is one of Policies; "" means cache-aware.
 	Policy string
-	// Replicas is the number of replicas, all available at first; 1 to 65536.
+	// Replicas is the number of replicas at first, all available; 0 to 65536. Others join.
 	Replicas int
 	// PageSize is the number of tokens per hash of a request, a power of two; example 64.
 	PageSize int
-	// MaxPages bounds the pages in the index, over all replicas. The least
-	// recently used ones are dropped first. 0 means 1,048,576, about 100 MB.
+	// MaxPages bounds the pages in the index, over all replicas. The least recently used
+	// ones are dropped first. 0 means as many as 128 MiB hold: about 1.9 million for up to
+	// 64 replicas, 700,000 for 1,000.
 	MaxPages int
 	// Seed is for the random policy.
 	Seed uint64
 }
 
 const (
-	defaultRouterPages = 1 << 20
-	maxReplicas        = 1 << 16
+	defaultIndexBytes = 128 << 20
+	maxReplicas       = 1 << 16
 )
 
 // decodeWeight is the cost of a context token of a running request, relative to a
@@ -52,8 +54,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.Policy != "" && !slices.Contains(Policies(), o.Policy):
 		return fmt.Errorf("routing %q is not known; use one of %s", o.Policy, strings.Join(Policies(), ", "))
-	case o.Replicas < 1 || o.Replicas > maxReplicas:
-		return fmt.Errorf("router: Replicas is %d; it must be between 1 and %d", o.Replicas, maxReplicas)
+	case o.Replicas < 0 || o.Replicas > maxReplicas:
+		return fmt.Errorf("router: Replicas is %d; it must be between 0 and %d", o.Replicas, maxReplicas)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("router: PageSize %w", paging.CheckSize(o.PageSize))
 	case o.MaxPages < 0:
@@ -76,7 +78,7 @@ type Route struct {
 	Matched int // pages of the prompt that the replica holds, according to the index
 }
 
-// Load sums up the requests that were routed to a replica and have not ended.
+// Load sums up the requests of a replica that have not ended.
 type Load struct {
 	Waiting       int // requests without a first token
 	WaitingTokens int // of their prompts, without the matched pages
@@ -84,16 +86,23 @@ type Load struct {
 	RunningTokens int // of their prompts
 }
 
+// Report is what a replica says of itself.
+type Report struct {
+	Others Load    // its requests that come from other routers
+	Speed  float64 // prompt tokens that it computes in a second; 0: not measured
+}
+
 // Router chooses a replica for each request.
 //
 // The cache-aware policy chooses the replica where the first token is expected
-// first. All costs are in tokens to compute:
+// first. The cost is a time, or counted in tokens until a replica has reported its speed:
 //
-//	cost = tokens of the prompt not matched
-//	     + tokens of earlier requests not yet computed
-//	     + decodeWeight × context of the running requests
+//	cost = (tokens of the prompt not matched
+//	      + tokens of earlier requests not yet computed
+//	      + decodeWeight × context of the running requests) / speed
 //
-// So a match counts for exactly the work it saves, and a replica whose queue is shorter
+// Earlier requests are this router's, which it counts itself, and those of others, as
+// reported. A replica without a measured speed has the mean of the others. So a match counts for exactly the work it saves, and a replica whose queue is shorter
 // by more than that wins. No thresholds need tuning for the number of replicas and the
 // length of prompts (SGLang's router has three). Of equal costs the lower load wins, then
 // the fewest pages in the index, then the next one in turn.
@@ -109,10 +118,13 @@ type Router struct {
 	turn     int    // the next replica, for round robin and ties
 	random   uint64 // state
 	scratch  []int  // matched pages by replica
+	speeds   float64
+	measured int // replicas with a speed; speeds is their sum
 }
 
 type replica struct {
-	Load
+	Load      // of this router's requests
+	report    Report
 	available bool
 }
 
@@ -130,15 +142,27 @@ func New(opt Options) *Router {
 		invariants.Fail("%v", err)
 	}
 	opt.Policy = cmp.Or(opt.Policy, CacheAware)
-	opt.MaxPages = cmp.Or(opt.MaxPages, defaultRouterPages)
-	r := &Router{
-		opt: opt, replicas: make([]replica, opt.Replicas), requests: map[messages.RequestID]routed{},
-		index: newPageIndex(opt.Replicas, opt.MaxPages), random: opt.Seed, scratch: make([]int, opt.Replicas),
-	}
-	for i := range r.replicas {
-		r.replicas[i].available = true
+	r := &Router{opt: opt, requests: map[messages.RequestID]routed{}, index: newPageIndex(), random: opt.Seed}
+	for i := range opt.Replicas {
+		r.Join(i)
 	}
 	return r
+}
+
+// Join makes a replica available: a new one with the next number, or one that was lost. It
+// has an empty cache and no requests.
+func (r *Router) Join(i int) {
+	if i > len(r.replicas) || i >= maxReplicas {
+		invariants.Fail("router: replica %d joins %d others", i, len(r.replicas))
+	}
+	if i == len(r.replicas) {
+		r.replicas, r.scratch = append(r.replicas, replica{}), append(r.scratch, 0)
+		if words := i/64 + 1; i%64 == 0 {
+			r.index.grow(words*64, cmp.Or(r.opt.MaxPages, defaultIndexBytes/(pageBytes+words*wordBytes)))
+			r.scratch = slices.Grow(r.scratch, words*64-len(r.scratch))
+		}
+	}
+	r.replicas[i].available = true
 }
 
 // Route chooses a replica and charges it. It reports false if no replica is available. A
@@ -147,7 +171,7 @@ func (r *Router) Route(q Request) (Route, bool) {
 	r.Ended(q.ID)
 	aware := r.opt.Policy == CacheAware
 	if aware {
-		r.index.match(q.Pages, r.scratch)
+		r.index.match(q.Pages, r.scratch[:cap(r.scratch)])
 	}
 	to, ok := r.choose(q)
 	if !ok {
@@ -180,6 +204,9 @@ func (r *Router) charge(c routed, sign int) {
 
 func (r *Router) choose(q Request) (to int, ok bool) {
 	n, to := len(r.replicas), -1
+	if n == 0 {
+		return to, false
+	}
 	if r.opt.Policy == Random {
 		r.random += splitmix.Step
 		r.turn = int(splitmix.Mix(r.random) % uint64(n))
@@ -193,11 +220,10 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 		if r.opt.Policy == Random || r.opt.Policy == RoundRobin {
 			return i, true
 		}
-		load := r.load(i)
-		cost := load
-		if r.opt.Policy == CacheAware {
-			cost += float64(q.Tokens - min(r.scratch[i], (q.Tokens-1)/r.opt.PageSize)*r.opt.PageSize)
-		}
+		load, speed := r.load(i), r.speed(i)
+		own := q.Tokens - min(r.scratch[i], (q.Tokens-1)/r.opt.PageSize)*r.opt.PageSize // nothing matches under least-loaded
+		cost := (load + float64(own)) / speed
+		load /= speed
 		better := to < 0 || cost < best || cost == best &&
 			(load < bestLoad || load == bestLoad && r.index.held[i] < r.index.held[to])
 		if better {
@@ -209,8 +235,36 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 
 // load is the work ahead of a new request, in tokens to compute.
 func (r *Router) load(i int) float64 {
-	l := &r.replicas[i]
-	return float64(l.WaitingTokens) + float64(decodeWeight*float64(l.RunningTokens))
+	own, others := &r.replicas[i].Load, &r.replicas[i].report.Others
+	return float64(own.WaitingTokens+others.WaitingTokens) + float64(decodeWeight*float64(own.RunningTokens+others.RunningTokens))
+}
+
+// speed is the replica's speed, or what it probably is.
+func (r *Router) speed(i int) float64 {
+	switch speed := r.replicas[i].report.Speed; {
+	case speed > 0:
+		return speed
+	case r.measured > 0:
+		return r.speeds / float64(r.measured)
+	}
+	return 1
+}
+
+// Reported records what a replica reports of itself, instead of its last report.
+func (r *Router) Reported(i int, report Report) {
+	if report.Speed < 0 || math.IsInf(report.Speed, 0) || math.IsNaN(report.Speed) {
+		report.Speed = 0
+	}
+	if old := r.replicas[i].report.Speed; old > 0 {
+		r.speeds, r.measured = r.speeds-old, r.measured-1
+	}
+	if report.Speed > 0 {
+		r.speeds, r.measured = r.speeds+report.Speed, r.measured+1
+	}
+	if r.measured == 0 {
+		r.speeds = 0 // no rounding error stays
+	}
+	r.replicas[i].report = report
 }
 
 // Started records a request's first token. A late report of an unknown id is ignored.
@@ -240,9 +294,10 @@ func (r *Router) Replica(id messages.RequestID) (replica int, ok bool) {
 }
 
 // Lost takes a replica out of the choice: its cache is empty and its requests
-// have ended. It returns their ids in order. SetAvailable includes it again.
+// have ended. It returns their ids in order. Join includes it again.
 func (r *Router) Lost(replica int) []messages.RequestID {
 	r.SetAvailable(replica, false)
+	r.Reported(replica, Report{})
 	r.index.clear(replica)
 	var ids []messages.RequestID
 	for id, c := range r.requests {

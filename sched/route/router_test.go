@@ -21,6 +21,7 @@ type twinRouter struct {
 	pages    []twinPage // from the one used last to the one used least recently
 	requests map[messages.RequestID]routed
 	down     []bool
+	reports  []Report
 	turn     int
 }
 
@@ -73,7 +74,7 @@ func (t *twinRouter) clear(replica int) {
 }
 
 func (t *twinRouter) lost(replica int) (ids []messages.RequestID) {
-	t.down[replica] = true
+	t.down[replica], t.reports[replica] = true, Report{}
 	t.clear(replica)
 	for _, id := range slices.Sorted(maps.Keys(t.requests)) {
 		if t.requests[id].replica == replica {
@@ -112,7 +113,7 @@ func (t *twinRouter) route(q Request) (Route, bool) {
 	delete(t.requests, q.ID)
 	type rank struct{ cost, load, held, turn float64 }
 	best, to, matched := rank{cost: math.Inf(1)}, -1, 0
-	for i := range t.opt.Replicas {
+	for i := range t.down {
 		if t.down[i] {
 			continue
 		}
@@ -120,12 +121,12 @@ func (t *twinRouter) route(q Request) (Route, bool) {
 		if t.opt.Policy != CacheAware {
 			m = 0
 		}
-		l := t.load(i)
+		l, others, speed := t.load(i), t.reports[i].Others, t.speed(i)
+		tokens := float64(l.WaitingTokens+others.WaitingTokens) + decodeWeight*float64(l.RunningTokens+others.RunningTokens)
 		r := rank{
-			load: float64(l.WaitingTokens) + decodeWeight*float64(l.RunningTokens),
-			held: float64(t.held(i)), turn: float64((i - t.turn + t.opt.Replicas) % t.opt.Replicas),
+			cost: (tokens + float64(q.Tokens-m*t.opt.PageSize)) / speed, load: tokens / speed,
+			held: float64(t.held(i)), turn: float64((i - t.turn + len(t.down)) % len(t.down)),
 		}
-		r.cost = r.load + float64(q.Tokens-m*t.opt.PageSize)
 		if t.opt.Policy == RoundRobin {
 			r = rank{turn: r.turn}
 		}
@@ -140,19 +141,36 @@ func (t *twinRouter) route(q Request) (Route, bool) {
 		t.add(to, q.Pages)
 	}
 	t.requests[q.ID] = routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - matched*t.opt.PageSize}
-	t.turn = (to + 1) % t.opt.Replicas
+	t.turn = (to + 1) % len(t.down)
 	return Route{to, matched}, true
+}
+
+// speed is the replica's, the mean of those that have one, or 1.
+func (t *twinRouter) speed(replica int) float64 {
+	sum, n := 0.0, 0
+	for _, r := range t.reports {
+		if r.Speed > 0 {
+			sum, n = sum+r.Speed, n+1
+		}
+	}
+	switch {
+	case t.reports[replica].Speed > 0:
+		return t.reports[replica].Speed
+	case n > 0:
+		return sum / float64(n)
+	}
+	return 1
 }
 
 func TestRouterAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		opt := Options{
 			Policy:   rapid.SampledFrom([]string{CacheAware, LeastLoaded, RoundRobin}).Draw(r, "policy"),
-			Replicas: rapid.SampledFrom([]int{1, 2, 3, 70, 130}).Draw(r, "replicas"),
+			Replicas: rapid.SampledFrom([]int{0, 1, 2, 3, 63, 64, 70, 127, 130}).Draw(r, "replicas"),
 			PageSize: 4, MaxPages: rapid.IntRange(1, 30).Draw(r, "max"),
 		}
 		router := New(opt)
-		twin := &twinRouter{opt: opt, requests: map[messages.RequestID]routed{}, down: make([]bool, opt.Replicas)}
+		twin := &twinRouter{opt: opt, requests: map[messages.RequestID]routed{}, down: make([]bool, opt.Replicas), reports: make([]Report, opt.Replicas)}
 		prompt := func() []uint64 { // prefixes of a small tree
 			var pages []uint64
 			hash := uint64(0)
@@ -162,7 +180,12 @@ func TestRouterAgainstTwin(t *testing.T) {
 			}
 			return pages
 		}
-		replica := func() int { return rapid.IntRange(0, opt.Replicas-1).Draw(r, "replica") }
+		replica := func() int {
+			if len(twin.down) == 0 {
+				r.Skip("no replica has joined")
+			}
+			return rapid.IntRange(0, len(twin.down)-1).Draw(r, "replica")
+		}
 		id := func() messages.RequestID { return messages.RequestID(rapid.IntRange(1, 12).Draw(r, "id")) }
 		r.Repeat(map[string]func(*rapid.T){
 			"route": func(r *rapid.T) {
@@ -223,6 +246,24 @@ func TestRouterAgainstTwin(t *testing.T) {
 					r.Fatalf("replica %d loses %v, want %v", to, got, want)
 				}
 			},
+			"joins": func(r *rapid.T) {
+				to := rapid.IntRange(0, len(twin.down)).Draw(r, "replica")
+				router.Join(to)
+				if to == len(twin.down) {
+					twin.down, twin.reports = append(twin.down, false), append(twin.reports, Report{})
+				}
+				twin.down[to] = false
+			},
+			"reports": func(r *rapid.T) {
+				to := replica()
+				report := Report{
+					Others: Load{WaitingTokens: rapid.IntRange(0, 50).Draw(r, "waiting"), RunningTokens: rapid.IntRange(0, 50).Draw(r, "running")},
+					// Powers of two: their sums and quotients are exact in any order.
+					Speed: rapid.SampledFrom([]float64{0, 0, 1, 2, 4, 16}).Draw(r, "speed"),
+				}
+				router.Reported(to, report)
+				twin.reports[to] = report
+			},
 			"available": func(r *rapid.T) {
 				to, ok := replica(), rapid.Bool().Draw(r, "ok")
 				router.SetAvailable(to, ok)
@@ -238,7 +279,7 @@ func TestRouterAgainstTwin(t *testing.T) {
 						r.Fatalf("request %d is at %d %v, want %d %v", n, got, ok, want.replica, wantOK)
 					}
 				}
-				for i := range opt.Replicas {
+				for i := range twin.down {
 					if router.Load(i) != twin.load(i) || router.index.held[i] != twin.held(i) {
 						r.Fatalf("replica %d: %+v with %d pages, want %+v with %d",
 							i, router.Load(i), router.index.held[i], twin.load(i), twin.held(i))
@@ -406,7 +447,7 @@ func TestRandomRoutingIsSeededAndEven(t *testing.T) {
 func TestRouterRefusesOptions(t *testing.T) {
 	for want, opt := range map[string]Options{
 		"cache-aware, least-loaded": {Policy: "sticky", Replicas: 1, PageSize: 1},
-		"Replicas is 0;":            {PageSize: 1},
+		"Replicas is -1;":           {Replicas: -1, PageSize: 1},
 		"Replicas is 65537;":        {Replicas: 65537, PageSize: 1},
 		"power of two":              {Replicas: 1, PageSize: 48},
 		"it must be at least 0":     {Replicas: 1, PageSize: 1, MaxPages: -1},
@@ -417,17 +458,50 @@ func TestRouterRefusesOptions(t *testing.T) {
 	}
 }
 
+// BenchmarkRoute decides on prompts of 128 pages that every replica holds a part of.
 func BenchmarkRoute(b *testing.B) {
-	r := New(Options{Replicas: 16, PageSize: 64})
-	prompts := make([][]uint64, 256)
-	for i := range prompts {
-		prompts[i] = pagesOf(i, 188)
+	for _, replicas := range []int{16, 64, 1000} {
+		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
+			r := New(Options{Replicas: replicas, PageSize: 64})
+			prompts := make([][]uint64, 256)
+			for i := range prompts {
+				prompts[i] = pagesOf(i, 128)
+				for k := range replicas {
+					r.index.add(k, prompts[i][:(k*37+i)%129])
+				}
+			}
+			b.ReportAllocs()
+			id := messages.RequestID(0)
+			for b.Loop() {
+				id++
+				r.Route(Request{ID: id, Tokens: 128 * 64, Pages: prompts[id%256]})
+				r.Ended(id)
+			}
+		})
 	}
-	b.ReportAllocs()
-	id := messages.RequestID(0)
-	for b.Loop() {
-		id++
-		r.Route(Request{ID: id, Tokens: 12032, Pages: prompts[id%256]})
-		r.Ended(id)
+}
+
+// A joining replica does not make the index larger than its bound, and a lost one leaves
+// nothing behind.
+func TestIndexStaysWithinItsBytes(t *testing.T) {
+	r := New(Options{PageSize: 16})
+	for i := range 200 {
+		r.Join(i)
+		r.index.add(i, pagesOf(i, 20_000))
+		if bytes := len(r.index.slots) * (pageBytes + wordBytes*r.index.words); bytes > defaultIndexBytes {
+			t.Fatalf("%d pages of %d replicas take %d bytes", len(r.index.slots), i+1, bytes)
+		}
+	}
+	if want := defaultIndexBytes / (pageBytes + 4*wordBytes); len(r.index.slots) != want {
+		t.Errorf("%d pages are in the index, want %d", len(r.index.slots), want)
+	}
+	for i := range 200 {
+		r.Lost(i)
+	}
+	if n := len(r.index.slots); n > 0 {
+		t.Errorf("%d pages of nobody are in the index", n)
+	}
+	if _, ok := r.Route(Request{ID: 1, Tokens: 1}); ok {
+		t.Error("a request is routed to a replica that was lost")
 	}
 }
