@@ -15,9 +15,10 @@ const (
 	Supervisor
 	Observer // receives events of the engine; an engine may have none
 	Dispatch // between intake and several engines; one engine has none
+	Portal   // between an engine and several gateways
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch"}
+var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch", "portal"}
 
 // String is the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {

@@ -1,0 +1,94 @@
+package portal
+
+import (
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Core is portal's actor core.
+//
+// Invariants, checked after each message in builds with invariants:
+//
+//  1. Each request in the engine has one origin. Those of a gateway that has left are
+//     being released.
+//  2. A gateway's open requests are exactly those with an origin in its present link.
+//  3. While the engine is down, no request has an origin and no question is open.
+type Core struct {
+	engine   messages.Header // of the newest epoch
+	up       bool
+	broken   bool   // FailEpoch was sent; nothing of the epoch counts any more
+	seq      uint64 // of the engine's newest StepResults
+	gateways map[messages.EngineID]*gateway
+	epochs   map[messages.EngineID]messages.Epoch // the newest of a slot, over all its links
+	origins  map[messages.RequestID]origin        // by the engine's id
+	last     messages.RequestID                   // the newest id
+	asked    map[messages.Ticket]question         // by the engine's ticket
+	tickets  messages.Ticket                      // the newest one
+	touched  []*gateway                           // reused by split
+}
+
+// gateway is one link to a gateway.
+type gateway struct {
+	header messages.Header                           // what it sees: its slot, and the epochs that it was told of
+	open   map[messages.RequestID]messages.RequestID // the engine's ids, by its own
+	seq    uint64                                    // of the newest results sent to it
+	part   *messages.StepResults                     // of the step that is split
+}
+
+// origin is where a request comes from. The gateway may have left.
+type origin struct {
+	gateway *gateway
+	id      messages.RequestID // the gateway's
+}
+
+// question is one of a gateway to the engine.
+type question struct {
+	gateway *gateway
+	header  messages.Header // the gateway's when it asked
+	ticket  messages.Ticket // the gateway's
+}
+
+// New returns a Core without gateways, with the engine down.
+func New() *Core {
+	return &Core{
+		gateways: map[messages.EngineID]*gateway{}, epochs: map[messages.EngineID]messages.Epoch{},
+		origins: map[messages.RequestID]origin{}, asked: map[messages.Ticket]question{},
+	}
+}
+
+// linked reports whether a gateway has not left.
+func (c *Core) linked(g *gateway) bool { return c.gateways[g.header.Engine] == g }
+
+// of returns the gateway whose present epoch a header names, or nil. What was sent to an
+// earlier epoch is counted and ignored: its requests have been returned.
+func (c *Core) of(h messages.Header, out *messages.Outbox) *gateway {
+	if g := c.gateways[h.Engine]; c.up && g != nil && g.header == h {
+		return g
+	}
+	out.Record(messages.StaleMessages, 1)
+	return nil
+}
+
+// current reports whether a message is of the engine's present epoch.
+func (c *Core) current(h messages.Header, out *messages.Outbox) bool {
+	if c.up && !c.broken && h == c.engine {
+		return true
+	}
+	out.Record(messages.StaleMessages, 1)
+	return false
+}
+
+func (c *Core) check() {
+	for id, o := range c.origins {
+		invariants.Check(c.up, "3: request %d has an origin while the engine is down", id)
+		invariants.Check(!c.linked(o.gateway) || o.gateway.open[o.id] == id, "2: request %d is not open at gateway %d", id, o.gateway.header.Engine)
+	}
+	for slot, g := range c.gateways {
+		for id, own := range g.open {
+			o, ok := c.origins[own]
+			invariants.Check(ok && o.gateway == g && o.id == id, "2: request %d of gateway %d has the id %d, which has another origin", id, slot, own)
+		}
+		invariants.Check(g.part == nil, "1: results for gateway %d were not sent", slot)
+	}
+	invariants.Check(c.up || len(c.asked) == 0, "3: %d questions are open while the engine is down", len(c.asked))
+}

@@ -1,0 +1,86 @@
+package portal
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+func (c *Core) inOrder() []*gateway {
+	list := make([]*gateway, 0, len(c.gateways))
+	for _, slot := range slices.Sorted(maps.Keys(c.gateways)) {
+		list = append(list, c.gateways[slot])
+	}
+	return list
+}
+
+// join adds a gateway. If the engine is up, the gateway can submit at once.
+func (c *Core) join(slot messages.EngineID, out *messages.Outbox) {
+	c.leave(slot, out) // if its end was missed
+	g := &gateway{header: messages.Header{Engine: slot}, open: map[messages.RequestID]messages.RequestID{}}
+	c.gateways[slot] = g
+	if c.up {
+		c.start(g, out)
+	}
+}
+
+// start tells a gateway of a new epoch.
+func (c *Core) start(g *gateway, out *messages.Outbox) {
+	c.epochs[g.header.Engine]++ // never used by an earlier link either
+	g.header.Epoch, g.seq = c.epochs[g.header.Engine], 0
+	out.ToIntake(&messages.EpochStarted{Header: g.header})
+}
+
+// leave releases everything of a gateway whose link is over.
+func (c *Core) leave(slot messages.EngineID, out *messages.Outbox) {
+	g := c.gateways[slot]
+	if g == nil {
+		return
+	}
+	delete(c.gateways, slot)
+	if c.up && len(g.open) > 0 {
+		out.ToQueue(&messages.FinishRequests{Header: c.engine, IDs: slices.Sorted(maps.Values(g.open))})
+	}
+}
+
+// engineUp makes the engine's new epoch available to all gateways.
+func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
+	if h.Epoch <= c.engine.Epoch {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	c.engineDown(&messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
+	c.engine, c.up, c.broken, c.seq = h, true, false, 0
+	for _, g := range c.inOrder() {
+		c.start(g, out)
+	}
+}
+
+func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
+	if m.Header != c.engine || !c.up {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	c.engineDown(m, out)
+}
+
+// engineDown returns to each gateway the suspects among its requests; all of them are lost.
+func (c *Core) engineDown(m *messages.EpochEnded, out *messages.Outbox) {
+	if !c.up {
+		return
+	}
+	suspects := map[*gateway][]messages.RequestID{}
+	for _, own := range m.Suspects {
+		if o, ok := c.origins[own]; ok {
+			suspects[o.gateway] = append(suspects[o.gateway], o.id)
+		}
+	}
+	for _, g := range c.inOrder() {
+		clear(g.open)
+		out.ToIntake(&messages.EpochEnded{Header: g.header, Cause: m.Cause, Suspects: suspects[g]})
+	}
+	c.up = false
+	clear(c.origins)
+	clear(c.asked) // gateways answer themselves when an epoch ends
+}

@@ -1,0 +1,43 @@
+package portal
+
+import (
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// enqueue passes on a gateway's requests under ids of the engine's own.
+func (c *Core) enqueue(g *gateway, requests []*messages.EngineRequest, out *messages.Outbox) {
+	mine := make([]*messages.EngineRequest, 0, len(requests))
+	for _, r := range requests {
+		if _, twice := g.open[r.ID]; twice {
+			invariants.Fail("gateway %d sends request %d again", g.header.Engine, r.ID)
+		}
+		c.last++
+		own := *r
+		own.ID = c.last
+		g.open[r.ID], c.origins[own.ID] = own.ID, origin{g, r.ID}
+		mine = append(mine, &own)
+	}
+	out.ToQueue(&messages.EnqueueRequests{Header: c.engine, Requests: mine})
+}
+
+// finish passes on the end of a gateway's requests. What the engine does not have is
+// acknowledged at once, as an engine does.
+func (c *Core) finish(g *gateway, ids []messages.RequestID, out *messages.Outbox) {
+	var known []messages.RequestID
+	var ended []messages.RequestEnded
+	for _, id := range ids {
+		if own, ok := g.open[id]; ok {
+			known = append(known, own)
+		} else {
+			ended = append(ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
+		}
+	}
+	if len(known) > 0 {
+		out.ToQueue(&messages.FinishRequests{Header: c.engine, IDs: known})
+	}
+	if len(ended) > 0 {
+		g.seq++
+		out.ToIntake(&messages.StepResults{Header: g.header, Seq: g.seq, Ended: ended})
+	}
+}
