@@ -5,6 +5,48 @@ package messages
 // dispatch plays one engine; to engines, it plays intake.
 type ToDispatch interface{ toDispatch() }
 
+// EngineFacts are what a gateway must know of an engine to choose it for a request.
+type EngineFacts struct {
+	// Fingerprint is of the engine's numerics. A request with output continues only on
+	// an engine with the same one, where it gets the same tokens.
+	Fingerprint string
+	PoolTokens  int // that its KV pool holds; 0: intake has checked that every request fits
+}
+
+// EngineJoined says that the link to an engine has begun. Its slot is the lowest that no
+// other link has. The engine is up when its EpochStarted comes.
+type EngineJoined struct {
+	Engine EngineID
+	Facts  EngineFacts
+}
+
+// EngineLeft says that the link to an engine is over, and that its requests are lost.
+type EngineLeft struct {
+	Engine EngineID
+	Cause  string
+	// Goodbye: the engine has announced it. Otherwise its process may have died of a
+	// request, so the requests that it had admitted are suspects.
+	Goodbye bool
+}
+
+// EngineReported is an engine's own report, for the choice of engines.
+type EngineReported struct {
+	Engine EngineID
+	Others EngineLoad // requests of other gateways
+	Speed  float64    // prompt tokens that it computes in a second; 0: not measured yet
+}
+
+// EngineLoad sums up requests that have not ended.
+type EngineLoad struct {
+	Waiting       int // requests without a first token
+	WaitingTokens int // of their prompts, without what is cached
+	Running       int // requests that produce output
+	RunningTokens int // of their prompts
+}
+
+func (*EngineJoined) toDispatch()    {}
+func (*EngineLeft) toDispatch()      {}
+func (*EngineReported) toDispatch()  {}
 func (*EnqueueRequests) toDispatch() {}
 func (*FinishRequests) toDispatch()  {}
 func (*FlushCache) toDispatch()      {}

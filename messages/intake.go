@@ -76,6 +76,8 @@ type StepResults struct {
 	Prompts  []PromptResult // frozen; completed prefills
 	Tokens   []TokenResult  // frozen; those of a request are consecutive, by position
 	Ended    []RequestEnded // frozen; released requests
+	// Fingerprint is of the engine's numerics, with several engines behind dispatch.
+	Fingerprint string
 }
 
 // PromptResult reports a prompt at the step that completed its prefill. After a

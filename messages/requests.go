@@ -22,6 +22,8 @@ type EngineRequest struct {
 	// Tenant is the account that the request is charged to under the fair policy
 	// (API key or user); "" is the tenant of all requests without a name.
 	Tenant string
+	// Fingerprint is that of the engine that computed Output; "" without Output.
+	Fingerprint string
 	// Arrived is when intake first accepted the request, on the engine's clock.
 	Arrived time.Duration
 	// Alone: no other request may be in a step with this one until it gets a token,

@@ -56,10 +56,11 @@ type entry struct {
 	waits  bool // no epoch has admitted it yet
 	runs   bool // an epoch has admitted it, and it has not ended
 
-	output   []int32 // accepted tokens; only appended to, so prefixes are frozen
-	prompted bool    // a PromptResult has come
-	cached   int
-	logprobs []messages.PositionLogprobs // of the prompt
+	output      []int32 // accepted tokens; only appended to, so prefixes are frozen
+	fingerprint string  // of the engine that computed output
+	prompted    bool    // a PromptResult has come
+	cached      int
+	logprobs    []messages.PositionLogprobs // of the prompt
 
 	stream     Stream                 // nil before the first token, or when it must be rebuilt
 	pushed     int                    // the tokens that it has got

@@ -155,5 +155,5 @@ func (c *Core) engineRequest(e *entry) *messages.EngineRequest {
 	e.become(placeEngine)
 	e.cancelled = false
 	return &messages.EngineRequest{ID: e.id, Prompt: e.sub.Prompt, Output: e.output[:len(e.output):len(e.output)],
-		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e)}
+		Params: e.params, Namespace: e.sub.Namespace, Priority: e.sub.Priority, Tenant: e.sub.Tenant, Arrived: e.arrived, Alone: c.quarantined(e), Fingerprint: e.fingerprint}
 }

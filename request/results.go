@@ -42,6 +42,7 @@ func (c *Core) takeResults(now time.Duration, m *messages.StepResults, out *mess
 		c.commit(now, ch, out)
 		if ch.hasToken {
 			accepted++
+			ch.e.fingerprint = m.Fingerprint
 		}
 	}
 	for i := range m.Ended {

@@ -14,22 +14,27 @@ import (
 //
 //  1. Each request that intake has submitted and that has not ended is held, or
 //     is in exactly one engine that is up.
-//  2. Requests are held only while no engine is up.
+//  2. Requests are held only while no engine is up that can continue them.
 //  3. Every question waits for at least one engine that is up.
+//  4. Admitted and moving requests are in an engine.
 type Core struct {
 	opt     Options
 	router  *route.Router   // it also knows which engine has a request
 	own     messages.Header // towards intake
 	engines []engine
-	held    []*messages.EngineRequest // in order of submission, while no engine is up
-	asked   map[messages.Ticket]*question
-	started bool       // EpochStarted was sent to intake
-	seq     uint64     // of the newest StepResults to intake
-	sent    []*relayed // not yet returned by intake, oldest first
-	spare   []*relayed
+	held    []*messages.EngineRequest // in order of submission, while no engine can have them
+	// admitted are the requests that their engine has begun with, moving those that are to
+	// be submitted again once their engine has released them.
+	admitted, moving map[messages.RequestID]struct{}
+	asked            map[messages.Ticket]*question
+	started          bool       // EpochStarted was sent to intake
+	seq              uint64     // of the newest StepResults to intake
+	sent             []*relayed // not yet returned by intake, oldest first
+	spare            []*relayed
 }
 
 type engine struct {
+	facts  messages.EngineFacts
 	header messages.Header // of its epoch
 	up     bool
 	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
@@ -61,6 +66,7 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 	c := &Core{
 		opt: opt, router: route.New(opt.Route), own: messages.Header{Engine: Self, Epoch: incarnation},
 		engines: make([]engine, opt.Route.Replicas), asked: map[messages.Ticket]*question{},
+		admitted: map[messages.RequestID]struct{}{}, moving: map[messages.RequestID]struct{}{},
 	}
 	for i := range c.engines {
 		c.router.SetAvailable(i, false)
@@ -96,11 +102,21 @@ func (c *Core) check() {
 		_, given := c.router.Replica(r.ID)
 		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
 	}
-	invariants.Check(len(c.held) == 0 || !c.anyUp(), "2: %d requests are held while an engine is up", len(c.held))
+	for _, r := range c.held {
+		for i := range c.engines {
+			invariants.Check(!c.engines[i].up || !c.engines[i].fits(r), "2: request %d is held, but fits engine %d, which is up", r.ID, i)
+		}
+	}
 	for ticket, q := range c.asked {
 		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)
 		for i := range q.open {
 			invariants.Check(c.engines[i].up, "3: question %d waits for engine %d, which is down", ticket, i)
+		}
+	}
+	for _, list := range []map[messages.RequestID]struct{}{c.admitted, c.moving} {
+		for id := range list {
+			_, given := c.router.Replica(id)
+			invariants.Check(given, "4: request %d is in no engine", id)
 		}
 	}
 }

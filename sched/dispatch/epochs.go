@@ -1,6 +1,54 @@
 package dispatch
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"maps"
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/sched/route"
+)
+
+// join adds an engine, which is down until its first epoch starts.
+func (c *Core) join(m *messages.EngineJoined, out *messages.Outbox) {
+	i := int(m.Engine)
+	if i > len(c.engines) || m.Engine >= Self {
+		invariants.Fail("engine %d joins %d others", i, len(c.engines))
+	}
+	if i == len(c.engines) {
+		c.engines = append(c.engines, engine{})
+	}
+	c.engineDown(i, &messages.EpochEnded{Cause: "the engine has joined again"}, out) // if its end was missed
+	c.engines[i].facts = m.Facts
+	c.router.Join(i)
+	c.router.SetAvailable(i, false)
+}
+
+// leave makes an engine unavailable until it joins again.
+func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
+	if int(m.Engine) >= len(c.engines) {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	end := &messages.EpochEnded{Cause: m.Cause}
+	if !m.Goodbye {
+		for _, id := range slices.Sorted(maps.Keys(c.admitted)) {
+			if at, _ := c.router.Replica(id); at == int(m.Engine) {
+				end.Suspects = append(end.Suspects, id)
+			}
+		}
+	}
+	c.engineDown(int(m.Engine), end, out)
+	c.engines[m.Engine].facts = messages.EngineFacts{}
+}
+
+func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
+	if int(m.Engine) >= len(c.engines) || !c.engines[m.Engine].up {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	c.router.Reported(int(m.Engine), route.Report{Others: m.Others, Speed: m.Speed})
+}
 
 // engineUp makes an engine's new epoch available. The first one lets intake submit, and
 // gets the requests that were held.
@@ -10,7 +58,7 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 		return
 	}
 	c.engineDown(int(h.Engine), &messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
-	c.engines[h.Engine] = engine{header: h, up: true}
+	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, header: h, up: true}
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
 		c.started = true
@@ -19,6 +67,35 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	if held := c.held; len(held) > 0 {
 		c.held = nil
 		c.enqueue(held, out)
+	}
+	c.share(int(h.Engine), out)
+}
+
+// share has the other engines release a part of the requests that they have not admitted,
+// the newest ones, so that an engine that is new gets as much as they keep.
+func (c *Core) share(to int, out *messages.Outbox) {
+	waiting := make([][]messages.RequestID, len(c.engines))
+	up := 0
+	for i := range c.engines {
+		if !c.engines[i].up {
+			continue
+		}
+		up++
+		for _, id := range c.router.Requests(i) {
+			_, admitted := c.admitted[id]
+			if _, moves := c.moving[id]; !admitted && !moves && i != to {
+				waiting[i] = append(waiting[i], id)
+			}
+		}
+	}
+	for i, ids := range waiting {
+		if n := len(ids) / up; n > 0 {
+			ids = ids[len(ids)-n:]
+			for _, id := range ids {
+				c.moving[id] = struct{}{}
+			}
+			out.ToQueue(&messages.FinishRequests{Header: c.engines[i].header, IDs: ids})
+		}
 	}
 }
 
@@ -38,11 +115,11 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 	c.engines[i].up = false
 	c.abandon(i, out)
 	lost := c.router.Lost(i)
-	if len(lost) == 0 {
-		return
+	for _, id := range lost {
+		delete(c.admitted, id)
+		delete(c.moving, id)
 	}
-	c.seq++
-	out.ToIntake(&messages.EpochEnded{Header: c.own, Seq: c.seq, Cause: m.Cause, Suspects: m.Suspects, Requests: lost})
+	c.giveBack(&messages.EpochEnded{Cause: m.Cause, Suspects: m.Suspects, Requests: lost}, out)
 }
 
 // startOver ends the present epoch of every engine and the incarnation that intake sees,
@@ -52,6 +129,8 @@ func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messa
 	c.own.Epoch++
 	c.started, c.seq, c.held, c.sent = false, 0, nil, nil
 	clear(c.asked) // intake answers them itself
+	clear(c.admitted)
+	clear(c.moving)
 	for i := range c.engines {
 		e := &c.engines[i]
 		e.up = false

@@ -37,6 +37,13 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Ou
 		} else {
 			c.relay(m, out)
 		}
+	// of links
+	case *messages.EngineJoined:
+		c.join(m, out)
+	case *messages.EngineLeft:
+		c.leave(m, out)
+	case *messages.EngineReported:
+		c.reported(m, out)
 	// of an engine
 	case *messages.EpochStarted:
 		c.engineUp(m.Header, out)

@@ -7,19 +7,31 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// enqueue gives each engine its new requests in one message, or holds all if none is up.
-func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox) {
-	if !c.anyUp() {
-		c.held = append(c.held, requests...)
-		return
+// fits reports whether an engine can hold a request, and continues its output.
+func (e *engine) fits(r *messages.EngineRequest) bool {
+	switch {
+	case len(r.Output) > 0 && r.Fingerprint != e.facts.Fingerprint:
+		return false
+	case e.facts.PoolTokens > 0:
+		return len(r.Prompt)+r.Params.MaxTokens <= e.facts.PoolTokens
 	}
+	return true
+}
+
+// enqueue gives each engine its new requests in one message, and holds those that no
+// engine can have at present.
+func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox) {
 	share := make([][]*messages.EngineRequest, len(c.engines))
 	for _, r := range requests {
-		q := route.Request{ID: r.ID, Tokens: len(r.Prompt)}
+		q := route.Request{ID: r.ID, Tokens: len(r.Prompt), Fits: func(i int) bool { return c.engines[i].fits(r) }}
 		if c.opt.Pages != nil {
 			q.Pages = c.opt.Pages(r)
 		}
-		to, _ := c.router.Route(q) // an engine is up
+		to, ok := c.router.Route(q)
+		if !ok {
+			c.held = append(c.held, r)
+			continue
+		}
 		share[to.Replica] = append(share[to.Replica], r)
 	}
 	for i, mine := range share {
@@ -35,6 +47,7 @@ func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 	share := make([][]messages.RequestID, len(c.engines))
 	var ended []messages.RequestEnded
 	for _, id := range ids {
+		delete(c.moving, id) // it ends instead
 		if i, ok := c.router.Replica(id); ok {
 			share[i] = append(share[i], id)
 			continue

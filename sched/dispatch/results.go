@@ -23,18 +23,47 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 		return
 	}
 	e.seq = m.Seq
+	for _, id := range m.Admitted {
+		c.admitted[id] = struct{}{}
+	}
 	for i := range m.Prompts { // not Tokens: this is done once per request
 		c.router.Started(m.Prompts[i].ID)
-	}
-	for i := range m.Ended {
-		c.router.Ended(m.Ended[i].ID)
 	}
 	c.seq++
 	r := c.fresh()
 	r.StepResults = *m
-	r.Header, r.Seq, r.origin = c.own, c.seq, m
+	r.Header, r.Seq, r.origin, r.Fingerprint = c.own, c.seq, m, e.facts.Fingerprint
+	released := c.released(r)
 	c.sent = append(c.sent, r)
 	out.ToIntake(&r.StepResults)
+	c.giveBack(&messages.EpochEnded{Cause: "another engine can have the request sooner", Requests: released}, out)
+}
+
+// released takes the requests that have ended out of the books. It returns those that
+// were to be moved, which do not end for intake.
+func (c *Core) released(r *relayed) (moved []messages.RequestID) {
+	for i := range r.Ended {
+		e := &r.Ended[i]
+		c.router.Ended(e.ID)
+		delete(c.admitted, e.ID)
+		if _, moves := c.moving[e.ID]; moves && e.Reason == messages.EndCancelled {
+			moved = append(moved, e.ID)
+		}
+		delete(c.moving, e.ID)
+	}
+	if len(moved) > 0 { // the slice is the engine's
+		r.Ended = slices.DeleteFunc(slices.Clone(r.Ended), func(e messages.RequestEnded) bool { return slices.Contains(moved, e.ID) })
+	}
+	return moved
+}
+
+// giveBack returns requests to intake, which submits them again.
+func (c *Core) giveBack(m *messages.EpochEnded, out *messages.Outbox) {
+	if len(m.Requests) > 0 {
+		c.seq++
+		m.Header, m.Seq = c.own, c.seq
+		out.ToIntake(m)
+	}
 }
 
 func (c *Core) fresh() *relayed {

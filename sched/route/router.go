@@ -70,6 +70,8 @@ type Request struct {
 	// Pages are the chained hashes of the prompt's whole pages, in order. Each
 	// covers its page and all pages before it. Only cache-aware needs them.
 	Pages []uint64
+	// Fits reports whether a replica may get the request; nil: any may.
+	Fits func(replica int) bool
 }
 
 // Route is the replica chosen for a request.
@@ -78,13 +80,8 @@ type Route struct {
 	Matched int // pages of the prompt that the replica holds, according to the index
 }
 
-// Load sums up the requests of a replica that have not ended.
-type Load struct {
-	Waiting       int // requests without a first token
-	WaitingTokens int // of their prompts, without the matched pages
-	Running       int // requests that produce output
-	RunningTokens int // of their prompts
-}
+// Load is the load of a replica by this router.
+type Load = messages.EngineLoad
 
 // Report is what a replica says of itself.
 type Report struct {
@@ -165,7 +162,7 @@ func (r *Router) Join(i int) {
 	r.replicas[i].available = true
 }
 
-// Route chooses a replica and charges it. It reports false if no replica is available. A
+// Route chooses a replica and charges it. It reports false if no replica is available that fits. A
 // request that is routed again is moved: it was lost at its first replica.
 func (r *Router) Route(q Request) (Route, bool) {
 	r.Ended(q.ID)
@@ -214,7 +211,7 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 	var best, bestLoad float64
 	for k := range n {
 		i := (r.turn + k) % n
-		if !r.replicas[i].available {
+		if !r.replicas[i].available || q.Fits != nil && !q.Fits(i) {
 			continue
 		}
 		if r.opt.Policy == Random || r.opt.Policy == RoundRobin {
@@ -293,19 +290,24 @@ func (r *Router) Replica(id messages.RequestID) (replica int, ok bool) {
 	return c.replica, ok
 }
 
-// Lost takes a replica out of the choice: its cache is empty and its requests
-// have ended. It returns their ids in order. Join includes it again.
-func (r *Router) Lost(replica int) []messages.RequestID {
-	r.SetAvailable(replica, false)
-	r.Reported(replica, Report{})
-	r.index.clear(replica)
-	var ids []messages.RequestID
+// Requests are the ids of a replica's requests that have not ended, in order.
+func (r *Router) Requests(replica int) (ids []messages.RequestID) {
 	for id, c := range r.requests {
 		if c.replica == replica {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
+	return ids
+}
+
+// Lost takes a replica out of the choice: its cache is empty and its requests
+// have ended. It returns their ids in order. Join includes it again.
+func (r *Router) Lost(replica int) []messages.RequestID {
+	r.SetAvailable(replica, false)
+	r.Reported(replica, Report{})
+	r.index.clear(replica)
+	ids := r.Requests(replica)
 	for _, id := range ids {
 		r.Ended(id)
 	}
