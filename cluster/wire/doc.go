@@ -1,0 +1,14 @@
+// Package wire has the messages between the nodes of a cluster: the protobuf types, and
+// their translation from and to package messages. What comes from another node is checked
+// completely before an actor gets it; an error means that the peer must not be trusted.
+//
+// # Parts
+//
+//	wire.proto, wire.pb.go    the types
+//	limits                    what a message may hold
+//	down, params              messages from a gateway to an engine
+//	up, logprobs              messages from an engine to a gateway
+//	gen                       writes wire.pb.go
+package wire
+
+//go:generate go run ./gen
