@@ -58,6 +58,11 @@ func (o *Outbox) ToAllocator(m ToAllocator)   { o.send(Allocator, m) }
 func (o *Outbox) ToRunner(m ToRunner)         { o.send(Runner, m) }
 func (o *Outbox) ToSupervisor(m ToSupervisor) { o.send(Supervisor, m) }
 func (o *Outbox) ToObserver(m ToObserver)     { o.send(Observer, m) }
+func (o *Outbox) ToDispatch(m ToDispatch)     { o.send(Dispatch, m) }
+func (o *Outbox) ToPortal(m ToPortal)         { o.send(Portal, m) }
+
+// ToPeer sends a frame to the other end of a link.
+func (o *Outbox) ToPeer(frame any) { o.send(Peer, frame) }
 
 func (o *Outbox) send(to Actor, msg any) {
 	o.stamp(msg)

@@ -16,9 +16,11 @@ const (
 	Observer // receives events of the engine; an engine may have none
 	Dispatch // between intake and several engines; one engine has none
 	Portal   // between an engine and several gateways
+	Link     // an end of a connection between a gateway and an engine
+	Peer     // the other end of a link, in another process
 )
 
-var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch", "portal"}
+var actorNames = [...]string{"client", "intake", "queue", "former", "cache", "allocator", "runner", "supervisor", "observer", "dispatch", "portal", "link", "peer"}
 
 // String is the name used in logs, metrics and the protocol table.
 func (a Actor) String() string {

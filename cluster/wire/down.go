@@ -51,8 +51,9 @@ func decodeEnqueue(b *Enqueue, slot messages.EngineID, now time.Duration, l *Lim
 	return m, nil
 }
 
-func EncodeFinish(m *messages.FinishRequests) *Frame {
-	return &Frame{Body: &Frame_Finish{&Finish{Epoch: uint32(m.Epoch), Ids: ids[messages.RequestID, uint64](m.IDs)}}}
+// EncodeFinish makes a Bulk, because the ends of requests go behind the requests.
+func EncodeFinish(m *messages.FinishRequests) *Bulk {
+	return &Bulk{Body: &Bulk_Finish{&Finish{Epoch: uint32(m.Epoch), Ids: ids[messages.RequestID, uint64](m.IDs)}}}
 }
 
 func EncodeFlush(m *messages.FlushCache) *Frame {
@@ -72,8 +73,6 @@ func EncodeDescribe(m *messages.DescribeCache) *Frame {
 // DecodeDown translates a frame of a gateway, which is neither a Piece nor about the link.
 func DecodeDown(f *Frame, slot messages.EngineID) (messages.ToPortal, error) {
 	switch b := f.Body.(type) {
-	case *Frame_Finish:
-		return &messages.FinishRequests{Header: header(slot, b.Finish.GetEpoch()), IDs: ids[uint64, messages.RequestID](b.Finish.GetIds())}, nil
 	case *Frame_FlushCache:
 		return &messages.FlushCache{Header: header(slot, b.FlushCache.GetEpoch()), Ticket: messages.Ticket(b.FlushCache.GetTicket())}, nil
 	case *Frame_AuditSlots:
@@ -93,8 +92,13 @@ func DecodeDown(f *Frame, slot messages.EngineID) (messages.ToPortal, error) {
 
 // DecodeDownBulk translates a Bulk of a gateway.
 func DecodeDownBulk(b *Bulk, slot messages.EngineID, now time.Duration, l *Limits) (messages.ToPortal, error) {
-	if e, ok := b.Body.(*Bulk_Enqueue); ok && e.Enqueue != nil {
-		return decodeEnqueue(e.Enqueue, slot, now, l)
+	switch b := b.Body.(type) {
+	case *Bulk_Enqueue:
+		if b.Enqueue != nil {
+			return decodeEnqueue(b.Enqueue, slot, now, l)
+		}
+	case *Bulk_Finish:
+		return &messages.FinishRequests{Header: header(slot, b.Finish.GetEpoch()), IDs: ids[uint64, messages.RequestID](b.Finish.GetIds())}, nil
 	}
 	return nil, fmt.Errorf("a gateway sent a bulk of type %T", b.Body)
 }

@@ -89,7 +89,7 @@ func TestBadResultsAreRefused(t *testing.T) {
 		"counts 2199023255552 pages":   {Body: &Frame_SlotsAudited{&Audited{Pages: []int64{1 << 41, 0, 0, 0, 0, 0}}}},
 		"2199023255552 is not a":       {Body: &Frame_CacheFlushed{&Flushed{Count: 1 << 41}}},
 		"a text has 65537 bytes":       {Body: &Frame_EpochEnded{&EpochEnded{Cause: strings.Repeat("x", 65537)}}},
-		"frame of type *wire.Frame_Fi": {Body: &Frame_Finish{&Finish{}}},
+		"frame of type *wire.Frame_Fl": {Body: &Frame_FlushCache{&Ask{}}},
 	} {
 		refused(t, want, func() (any, error) { return DecodeUp(f, slot, &limits) })
 	}
@@ -132,8 +132,9 @@ func FuzzFrames(f *testing.F) {
 			return
 		}
 		_, _ = DecodeUpBulk(bulk, slot)
-		if m, err := DecodeDownBulk(bulk, slot, 0, &limits); err == nil {
-			for _, r := range m.(*messages.EnqueueRequests).Requests {
+		m, err := DecodeDownBulk(bulk, slot, 0, &limits)
+		if m, ok := m.(*messages.EnqueueRequests); ok && err == nil {
+			for _, r := range m.Requests {
 				if len(r.Prompt) == 0 || r.Len() >= limits.Context || r.Params.MaxTokens <= len(r.Output) {
 					t.Errorf("%+v got through", r)
 				}

@@ -114,11 +114,13 @@ func TestMessagesOfGatewaysRoundTrip(t *testing.T) {
 		describe := &messages.DescribeCache{Header: h, Ticket: ticket, Limits: messages.CacheLimits{Depth: 1, Nodes: rapid.IntRange(0, 1<<30).Draw(t, "nodes"), Tokens: 3}}
 		flush, audit := &messages.FlushCache{Header: h, Ticket: ticket}, &messages.AuditSlots{Header: h, Ticket: ticket}
 		for want, f := range map[messages.ToPortal]*Frame{
-			finish: EncodeFinish(finish), describe: EncodeDescribe(describe), flush: EncodeFlush(flush), audit: EncodeAudit(audit),
+			describe: EncodeDescribe(describe), flush: EncodeFlush(flush), audit: EncodeAudit(audit),
 		} {
 			got, err := DecodeDown(over(t, f, &Frame{}), slot)
 			same(t, got, want, err)
 		}
+		got, err := DecodeDownBulk(over(t, EncodeFinish(finish), &Bulk{}), slot, 0, &limits)
+		same(t, got, finish, err)
 	})
 }
 

@@ -34,7 +34,6 @@ type Frame struct {
 	//	*Frame_Heartbeat
 	//	*Frame_Goodbye
 	//	*Frame_Piece
-	//	*Frame_Finish
 	//	*Frame_FlushCache
 	//	*Frame_AuditSlots
 	//	*Frame_DescribeCache
@@ -115,15 +114,6 @@ func (x *Frame) GetPiece() *Piece {
 	if x != nil {
 		if x, ok := x.Body.(*Frame_Piece); ok {
 			return x.Piece
-		}
-	}
-	return nil
-}
-
-func (x *Frame) GetFinish() *Finish {
-	if x != nil {
-		if x, ok := x.Body.(*Frame_Finish); ok {
-			return x.Finish
 		}
 	}
 	return nil
@@ -226,12 +216,8 @@ type Frame_Piece struct {
 	Piece *Piece `protobuf:"bytes,4,opt,name=piece,proto3,oneof"`
 }
 
-type Frame_Finish struct {
-	// From a gateway to an engine.
-	Finish *Finish `protobuf:"bytes,10,opt,name=finish,proto3,oneof"`
-}
-
 type Frame_FlushCache struct {
+	// From a gateway to an engine.
 	FlushCache *Ask `protobuf:"bytes,11,opt,name=flush_cache,json=flushCache,proto3,oneof"`
 }
 
@@ -273,8 +259,6 @@ func (*Frame_Heartbeat) isFrame_Body() {}
 func (*Frame_Goodbye) isFrame_Body() {}
 
 func (*Frame_Piece) isFrame_Body() {}
-
-func (*Frame_Finish) isFrame_Body() {}
 
 func (*Frame_FlushCache) isFrame_Body() {}
 
@@ -530,6 +514,7 @@ type Bulk struct {
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Bulk_Enqueue
+	//	*Bulk_Finish
 	//	*Bulk_CacheDescribed
 	//	*Bulk_CacheChanged
 	Body          isBulk_Body `protobuf_oneof:"body"`
@@ -583,6 +568,15 @@ func (x *Bulk) GetEnqueue() *Enqueue {
 	return nil
 }
 
+func (x *Bulk) GetFinish() *Finish {
+	if x != nil {
+		if x, ok := x.Body.(*Bulk_Finish); ok {
+			return x.Finish
+		}
+	}
+	return nil
+}
+
 func (x *Bulk) GetCacheDescribed() *Described {
 	if x != nil {
 		if x, ok := x.Body.(*Bulk_CacheDescribed); ok {
@@ -609,6 +603,10 @@ type Bulk_Enqueue struct {
 	Enqueue *Enqueue `protobuf:"bytes,1,opt,name=enqueue,proto3,oneof"`
 }
 
+type Bulk_Finish struct {
+	Finish *Finish `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
+}
+
 type Bulk_CacheDescribed struct {
 	CacheDescribed *Described `protobuf:"bytes,2,opt,name=cache_described,json=cacheDescribed,proto3,oneof"`
 }
@@ -618,6 +616,8 @@ type Bulk_CacheChanged struct {
 }
 
 func (*Bulk_Enqueue) isBulk_Body() {}
+
+func (*Bulk_Finish) isBulk_Body() {}
 
 func (*Bulk_CacheDescribed) isBulk_Body() {}
 
@@ -1891,14 +1891,12 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x11troupe.cluster.v1\"\xc5\x06\n" +
+	"wire.proto\x12\x11troupe.cluster.v1\"\x90\x06\n" +
 	"\x05Frame\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12<\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x1c.troupe.cluster.v1.HeartbeatH\x00R\theartbeat\x126\n" +
 	"\agoodbye\x18\x03 \x01(\v2\x1a.troupe.cluster.v1.GoodbyeH\x00R\agoodbye\x120\n" +
-	"\x05piece\x18\x04 \x01(\v2\x18.troupe.cluster.v1.PieceH\x00R\x05piece\x123\n" +
-	"\x06finish\x18\n" +
-	" \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finish\x129\n" +
+	"\x05piece\x18\x04 \x01(\v2\x18.troupe.cluster.v1.PieceH\x00R\x05piece\x129\n" +
 	"\vflush_cache\x18\v \x01(\v2\x16.troupe.cluster.v1.AskH\x00R\n" +
 	"flushCache\x129\n" +
 	"\vaudit_slots\x18\f \x01(\v2\x16.troupe.cluster.v1.AskH\x00R\n" +
@@ -1925,9 +1923,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\"/\n" +
 	"\x05Piece\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xd7\x01\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x8c\x02\n" +
 	"\x04Bulk\x126\n" +
-	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x12G\n" +
+	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x123\n" +
+	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finish\x12G\n" +
 	"\x0fcache_described\x18\x02 \x01(\v2\x1c.troupe.cluster.v1.DescribedH\x00R\x0ecacheDescribed\x12F\n" +
 	"\rcache_changed\x18\x03 \x01(\v2\x1f.troupe.cluster.v1.CacheChangedH\x00R\fcacheChangedB\x06\n" +
 	"\x04body\"W\n" +
@@ -2080,18 +2079,18 @@ var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
 	3,  // 1: troupe.cluster.v1.Frame.goodbye:type_name -> troupe.cluster.v1.Goodbye
 	4,  // 2: troupe.cluster.v1.Frame.piece:type_name -> troupe.cluster.v1.Piece
-	9,  // 3: troupe.cluster.v1.Frame.finish:type_name -> troupe.cluster.v1.Finish
-	10, // 4: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
-	10, // 5: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
-	11, // 6: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
-	12, // 7: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
-	13, // 8: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
-	14, // 9: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
-	18, // 10: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
-	18, // 11: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
-	19, // 12: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
-	2,  // 13: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
-	6,  // 14: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
+	10, // 3: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
+	10, // 4: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
+	11, // 5: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
+	12, // 6: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
+	13, // 7: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
+	14, // 8: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
+	18, // 9: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
+	18, // 10: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
+	19, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
+	2,  // 12: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
+	6,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
+	9,  // 14: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
 	20, // 15: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
 	21, // 16: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
 	7,  // 17: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
@@ -2117,7 +2116,6 @@ func file_wire_proto_init() {
 		(*Frame_Heartbeat)(nil),
 		(*Frame_Goodbye)(nil),
 		(*Frame_Piece)(nil),
-		(*Frame_Finish)(nil),
 		(*Frame_FlushCache)(nil),
 		(*Frame_AuditSlots)(nil),
 		(*Frame_DescribeCache)(nil),
@@ -2130,6 +2128,7 @@ func file_wire_proto_init() {
 	}
 	file_wire_proto_msgTypes[5].OneofWrappers = []any{
 		(*Bulk_Enqueue)(nil),
+		(*Bulk_Finish)(nil),
 		(*Bulk_CacheDescribed)(nil),
 		(*Bulk_CacheChanged)(nil),
 	}

@@ -1,0 +1,149 @@
+package link
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// channel is what both ends of a link do.
+type channel struct {
+	opt   Options
+	begun bool
+	over  bool
+	heard time.Duration // when the last frame came
+
+	sent    uint64   // frames
+	unread  []uint32 // bytes of the frames that the peer has not handled, oldest first
+	pending int      // bytes of them
+	pieces  cutter
+
+	got      uint64 // frames
+	owed     int    // bytes handled since the last heartbeat
+	incoming joiner
+
+	report messages.EngineReported // for the heartbeats of an engine
+}
+
+// ended is what a link tells its own node at its end.
+type ended struct {
+	cause   string
+	goodbye bool
+}
+
+// begin starts the heartbeats.
+func (c *channel) begin(now time.Duration, out *messages.Outbox) {
+	c.begun, c.heard = true, now
+	c.beat(out)
+}
+
+// beat sends a heartbeat and starts the timer for the next one.
+func (c *channel) beat(out *messages.Outbox) {
+	c.acknowledge(out)
+	out.After(c.opt.Heartbeat, &messages.HeartbeatDue{})
+}
+
+// acknowledge tells the peer what was handled.
+func (c *channel) acknowledge(out *messages.Outbox) {
+	c.owed = 0
+	h := &wire.Heartbeat{Handled: c.got, Speed: c.report.Speed}
+	if l := c.report.Others; l != (messages.EngineLoad{}) {
+		h.Others = &wire.Load{Waiting: uint64(l.Waiting), WaitingTokens: uint64(l.WaitingTokens), Running: uint64(l.Running), RunningTokens: uint64(l.RunningTokens)}
+	}
+	c.put(&wire.Frame{Body: &wire.Frame_Heartbeat{Heartbeat: h}}, out)
+}
+
+// put sends a frame now.
+func (c *channel) put(f *wire.Frame, out *messages.Outbox) {
+	c.sent++
+	f.Seq = c.sent
+	n := uint32(proto.Size(f))
+	c.unread, c.pending = append(c.unread, n), c.pending+int(n)
+	out.ToPeer(f)
+}
+
+// send sends a frame, which may overtake pieces. An error ends the link.
+func (c *channel) send(f *wire.Frame, out *messages.Outbox) error {
+	if c.pending+c.pieces.bytes > c.opt.Backlog {
+		return fmt.Errorf("%d bytes wait for the peer, which does not keep up", c.pending+c.pieces.bytes)
+	}
+	c.put(f, out)
+	return nil
+}
+
+// sendBulk sends a large message, after those before it, as the window allows.
+func (c *channel) sendBulk(b *wire.Bulk, out *messages.Outbox) error {
+	if err := c.pieces.add(b); err != nil {
+		return err
+	}
+	if c.pending+c.pieces.bytes > c.opt.Backlog {
+		return fmt.Errorf("%d bytes wait for the peer, which does not keep up", c.pending+c.pieces.bytes)
+	}
+	c.pump(out)
+	return nil
+}
+
+// pump sends pieces while the window has room.
+func (c *channel) pump(out *messages.Outbox) {
+	for c.pending < c.opt.Window {
+		p := c.pieces.next()
+		if p == nil {
+			return
+		}
+		c.put(&wire.Frame{Body: &wire.Frame_Piece{Piece: p}}, out)
+	}
+}
+
+// receive handles what a frame says of the link. It returns the message that the frame or
+// its piece completes, if any; how the peer has ended the link; or why the link is over.
+func (c *channel) receive(now time.Duration, f *wire.Frame, out *messages.Outbox) (bulk *wire.Bulk, end *ended, err error) {
+	if f.Seq != c.got+1 {
+		return nil, nil, fmt.Errorf("frame %d came after frame %d", f.Seq, c.got)
+	}
+	c.got, c.heard = f.Seq, now
+	c.owed += proto.Size(f)
+	switch b := f.Body.(type) {
+	case *wire.Frame_Heartbeat:
+		err = c.handled(b.Heartbeat, out)
+	case *wire.Frame_Goodbye:
+		end = &ended{cause: b.Goodbye.GetCause(), goodbye: true}
+	case *wire.Frame_Piece:
+		bulk, err = c.incoming.add(b.Piece)
+	}
+	if c.owed >= c.opt.Window/4 && err == nil && end == nil {
+		c.acknowledge(out)
+	}
+	return bulk, end, err
+}
+
+// handled records how far the peer is.
+func (c *channel) handled(h *wire.Heartbeat, out *messages.Outbox) error {
+	first := c.sent - uint64(len(c.unread)) // the newest that was handled before
+	if h.GetHandled() < first || h.GetHandled() > c.sent {
+		return fmt.Errorf("the peer says that it has handled frame %d of %d, after %d", h.GetHandled(), c.sent, first)
+	}
+	for range h.GetHandled() - first {
+		c.pending -= int(c.unread[0])
+		c.unread = c.unread[1:]
+	}
+	c.pump(out)
+	return nil
+}
+
+// tick is due with every heartbeat. It returns why the link is over, if it is.
+func (c *channel) tick(now time.Duration, out *messages.Outbox) error {
+	if silence := now - c.heard; silence > c.opt.Timeout {
+		return fmt.Errorf("nothing was heard for %v", silence.Round(time.Millisecond))
+	}
+	c.beat(out)
+	return nil
+}
+
+// goodbye tells the peer that the link ends.
+func (c *channel) goodbye(cause string, out *messages.Outbox) {
+	c.put(&wire.Frame{Body: &wire.Frame_Goodbye{Goodbye: &wire.Goodbye{Cause: cause}}}, out)
+}

@@ -1,0 +1,143 @@
+package link
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Gateway is the engine's end of a link. To the portal it plays the gateway at the other
+// end, and checks its requests, so that wrong ones end this link only.
+//
+// Invariants:
+//
+//  1. open has exactly the requests that the portal was given in its epoch for this gateway
+//     and has not released.
+//  2. Nothing is sent after the end, to either side.
+type Gateway struct {
+	channel
+	header messages.Header // of the portal's epoch for this gateway
+	up     bool
+	open   map[messages.RequestID]struct{}
+}
+
+// NewGateway returns the engine's end of a new link.
+func NewGateway(opt Options) *Gateway {
+	return &Gateway{channel: channel{opt: opt.withDefaults()}, open: map[messages.RequestID]struct{}{}}
+}
+
+// Over reports whether the link has ended.
+func (g *Gateway) Over() bool { return g.over }
+
+func (g *Gateway) Handle(now time.Duration, msg messages.ToGatewayLink, out *messages.Outbox) {
+	if g.over {
+		out.Record(messages.StaleMessages, 1)
+		return
+	}
+	if !g.begun {
+		out.ToPortal(&messages.GatewayJoined{Gateway: g.opt.Slot})
+		g.begin(now, out)
+	}
+	end, err := g.handle(now, msg, out)
+	if err != nil {
+		end = &ended{cause: err.Error()}
+		g.goodbye(end.cause, out)
+	}
+	if end != nil {
+		g.over, g.up = true, false
+		clear(g.open)
+		out.ToPortal(&messages.GatewayLeft{Gateway: g.opt.Slot})
+	}
+}
+
+func (g *Gateway) handle(now time.Duration, msg messages.ToGatewayLink, out *messages.Outbox) (*ended, error) {
+	switch m := msg.(type) {
+	case *messages.HeartbeatDue:
+		return nil, g.tick(now, out)
+	case *messages.FrameReceived:
+		return g.frame(now, m.Frame.(*wire.Frame), out)
+	case *messages.LinkBroken:
+		return &ended{cause: m.Cause}, nil
+	case *messages.EndLink:
+		g.goodbye(m.Cause, out)
+		return &ended{cause: m.Cause, goodbye: true}, nil
+	case *messages.EngineReported:
+		g.report = *m
+		return nil, nil
+	case *messages.EpochStarted:
+		g.header, g.up = m.Header, true
+		return nil, g.send(wire.EncodeEpochStarted(m), out)
+	}
+	if !g.up || messages.HeaderOf(msg) != g.header {
+		out.Record(messages.StaleMessages, 1)
+		return nil, nil
+	}
+	switch m := msg.(type) {
+	case *messages.EpochEnded:
+		g.up = false
+		clear(g.open)
+		return nil, g.send(wire.EncodeEpochEnded(m), out)
+	case *messages.StepResults:
+		for i := range m.Ended {
+			delete(g.open, m.Ended[i].ID)
+		}
+		return nil, g.send(wire.EncodeResults(m), out)
+	case *messages.CacheFlushed:
+		return nil, g.send(wire.EncodeCacheFlushed(m), out)
+	case *messages.FlushRefused:
+		return nil, g.send(wire.EncodeFlushRefused(m), out)
+	case *messages.SlotsAudited:
+		return nil, g.send(wire.EncodeSlotsAudited(m), out)
+	case *messages.CacheDescribed:
+		b, err := wire.EncodeCacheDescribed(m)
+		if err != nil {
+			return nil, err
+		}
+		return nil, g.sendBulk(b, out)
+	case *messages.CacheChanged:
+		return nil, g.sendBulk(wire.EncodeCacheChanged(m), out)
+	}
+	invariants.Fail("the engine's end of a link got a %T", msg)
+	return nil, nil
+}
+
+// frame handles a frame of the gateway.
+func (g *Gateway) frame(now time.Duration, f *wire.Frame, out *messages.Outbox) (*ended, error) {
+	bulk, end, err := g.receive(now, f, out)
+	if err != nil || end != nil {
+		return end, err
+	}
+	var m messages.ToPortal
+	switch f.Body.(type) {
+	case *wire.Frame_Heartbeat:
+		return nil, nil
+	case *wire.Frame_Piece:
+		if bulk == nil {
+			return nil, nil
+		}
+		m, err = wire.DecodeDownBulk(bulk, g.opt.Slot, now, &g.opt.Limits)
+	default:
+		m, err = wire.DecodeDown(f, g.opt.Slot)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !g.up || messages.HeaderOf(m) != g.header {
+		// Sent before the gateway knew of the end of that epoch.
+		out.Record(messages.StaleMessages, 1)
+		return nil, nil
+	}
+	if m, ok := m.(*messages.EnqueueRequests); ok {
+		for _, r := range m.Requests {
+			if _, twice := g.open[r.ID]; twice {
+				return nil, fmt.Errorf("request %d was sent twice", r.ID)
+			}
+			g.open[r.ID] = struct{}{}
+		}
+	}
+	out.ToPortal(m)
+	return nil, nil
+}
