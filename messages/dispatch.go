@@ -13,8 +13,8 @@ type EngineFacts struct {
 	PoolTokens  int // that its KV pool holds; 0: intake has checked that every request fits
 }
 
-// EngineJoined says that the link to an engine has begun. Its slot is the lowest that no
-// other link has. The engine is up when its EpochStarted comes.
+// EngineJoined says that the link to an engine has begun. Engine is its slot, which no other
+// link has at that time. The engine is up when its EpochStarted comes.
 type EngineJoined struct {
 	Engine EngineID
 	Facts  EngineFacts

@@ -47,7 +47,7 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 	}{
 		{"top_k", int64(p.TopK), 0, math.MaxInt32},
 		{"max_tokens", p.MaxTokens, 1, math.MaxInt},
-		{"min_tokens", p.MinTokens, 0, p.MaxTokens},
+		{"min_tokens", p.MinTokens, 0, math.MaxInt}, // max_tokens may have been cut to the context
 		{"top_logprobs", int64(p.TopLogprobs), messages.NoLogprobs, int64(l.Logprobs)},
 		{"prompt_logprobs", int64(p.PromptLogprobs), messages.NoLogprobs, int64(l.Logprobs)},
 		{"prompt_logprob_start", p.PromptLogprobStart, 0, math.MaxInt},

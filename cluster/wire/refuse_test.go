@@ -41,7 +41,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"temperature is NaN":          func(r *Request) { r.Params.Temperature = float32(math.NaN()) },
 		"top_p is 0":                  func(r *Request) { r.Params.TopP = 0 },
 		"max_tokens is 0":             func(r *Request) { r.Params.MaxTokens = 0 },
-		"min_tokens is 6":             func(r *Request) { r.Params.MinTokens = 6 },
+		"min_tokens is -1":            func(r *Request) { r.Params.MinTokens = -1 },
 		"top_logprobs is 6":           func(r *Request) { r.Params.TopLogprobs = 6 },
 		"values of biases is 0":       func(r *Request) { r.Params.BiasTokens = []int32{1} },
 		"bias 1 is 1 for token 3":     func(r *Request) { r.Params.BiasTokens, r.Params.Biases = []int32{3, 3}, []float32{1, 1} },

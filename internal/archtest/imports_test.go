@@ -76,7 +76,7 @@ var rules = []rule{
 	{"lab/measure", nil, []string{"github.com/asynkron/", "net"}, "it knows durations and nothing of what took them"},
 	{"lab/serverapi", []string{"telemetry/logtext"}, []string{"github.com/asynkron/"}, "it is a client like any other, and knows a server by its address"},
 	{"testkit/seeded", nil, nil, "it orders any actors and knows none"},
-	{"testkit/simtest", []string{"messages", "memory", "sched", "request", "internal/invariants", "internal/paging", "testkit/fakemodel"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
+	{"testkit/simtest", []string{"messages", "memory", "sched", "request", "cluster", "internal/invariants", "internal/paging", "testkit/fakemodel"}, []string{"github.com/asynkron/"}, "the simulator runs the cores without the runtime"},
 	{"lab/replay", []string{"messages", "memory", "sched", "internal/paging", "lab/costmodel", "lab/trace", "lab/plot", "lab/measure", "internal/units", "internal/splitmix"}, []string{"github.com/asynkron/", "net", "math/rand", "sync"}, "it wires the cores as the engine does, on virtual time and without the runtime"},
 	{"lab/bench", []string{"lab/bench", "lab/measure", "messages", "gpu", "internal/paging", "internal/units"}, []string{"github.com/asynkron/", "net"}, "it times steps and calls, and knows no actor"},
 	{"lab/ggufwrite", []string{"gpu", "model/gguf"}, []string{"github.com/asynkron/", "net"}, "it writes files and knows no model beyond its shape"},

@@ -40,19 +40,30 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 }
 
 // released takes the requests that have ended out of the books. It returns those that
-// were to be moved, which do not end for intake.
+// were to be moved, which do not end for intake. An end that the engine acknowledges again,
+// asked for by intake and to move, has been reported.
 func (c *Core) released(r *relayed) (moved []messages.RequestID) {
-	for i := range r.Ended {
-		e := &r.Ended[i]
-		c.router.Ended(e.ID)
-		delete(c.admitted, e.ID)
-		if _, moves := c.moving[e.ID]; moves && e.Reason == messages.EndCancelled {
+	all := r.Ended // the slice is the engine's
+	for i := range all {
+		e := &all[i]
+		at, given := c.router.Replica(e.ID)
+		given = given && at == int(r.origin.Engine)
+		_, moves := c.moving[e.ID]
+		moves = moves && given && e.Reason == messages.EndCancelled
+		if given {
+			c.router.Ended(e.ID)
+			delete(c.admitted, e.ID)
+			delete(c.moving, e.ID)
+		}
+		if moves {
 			moved = append(moved, e.ID)
 		}
-		delete(c.moving, e.ID)
-	}
-	if len(moved) > 0 { // the slice is the engine's
-		r.Ended = slices.DeleteFunc(slices.Clone(r.Ended), func(e messages.RequestEnded) bool { return slices.Contains(moved, e.ID) })
+		switch drop := moves || !given; {
+		case drop && len(r.Ended) == len(all):
+			r.Ended = slices.Clone(all[:i])
+		case !drop && len(r.Ended) < len(all):
+			r.Ended = append(r.Ended, *e)
+		}
 	}
 	return moved
 }

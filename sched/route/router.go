@@ -146,15 +146,15 @@ func New(opt Options) *Router {
 	return r
 }
 
-// Join makes a replica available: a new one with the next number, or one that was lost. It
-// has an empty cache and no requests.
+// Join makes a replica available, with an empty cache and no requests. Replicas with lower
+// numbers that have not joined stay unavailable.
 func (r *Router) Join(i int) {
-	if i > len(r.replicas) || i >= maxReplicas {
-		invariants.Fail("router: replica %d joins %d others", i, len(r.replicas))
+	if i >= maxReplicas {
+		invariants.Fail("router: replica %d joins; at most %d can", i, maxReplicas)
 	}
-	if i == len(r.replicas) {
+	for n := len(r.replicas); n <= i; n++ {
 		r.replicas, r.scratch = append(r.replicas, replica{}), append(r.scratch, 0)
-		if words := i/64 + 1; i%64 == 0 {
+		if words := n/64 + 1; n%64 == 0 {
 			r.index.grow(words*64, cmp.Or(r.opt.MaxPages, defaultIndexBytes/(pageBytes+words*wordBytes)))
 			r.scratch = slices.Grow(r.scratch, words*64-len(r.scratch))
 		}

@@ -247,10 +247,10 @@ func TestRouterAgainstTwin(t *testing.T) {
 				}
 			},
 			"joins": func(r *rapid.T) {
-				to := rapid.IntRange(0, len(twin.down)).Draw(r, "replica")
+				to := rapid.IntRange(0, len(twin.down)+2).Draw(r, "replica")
 				router.Join(to)
-				if to == len(twin.down) {
-					twin.down, twin.reports = append(twin.down, false), append(twin.reports, Report{})
+				for to >= len(twin.down) {
+					twin.down, twin.reports = append(twin.down, true), append(twin.reports, Report{})
 				}
 				twin.down[to] = false
 			},

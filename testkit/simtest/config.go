@@ -43,6 +43,10 @@ type Config struct {
 	Conservative float64 // multiplies Ratio; 0: 1
 
 	Engines int // behind one intake; 0: 1
+	// Cluster puts the engines behind a gateway: links and portals are between them and
+	// dispatch. Cuts is the probability of a cut of a link, per message.
+	Cluster bool
+	Cuts    float64
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
@@ -59,8 +63,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t cuts=%g",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Cuts)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -108,6 +112,9 @@ func Random(seed uint64) Config {
 	}
 	c.TokensPerStep = pick(more, 1, 1, 3, 8)
 	c.Engines = pick(more, 1, 1, 2, 3)
+	if c.Cluster = more.IntN(4) == 0; c.Cluster {
+		c.Cuts = pick(more, 0, 0.0005, 0.003)
+	}
 	return c
 }
 
@@ -134,6 +141,9 @@ func (c *Config) former() former.Options {
 
 func (c *Config) dispatch() dispatch.Options {
 	opt := dispatch.Options{Route: route.Options{Replicas: c.Engines, PageSize: c.PageSize, Policy: route.Policies()[c.Seed%4], Seed: c.Seed}}
+	if c.Cluster {
+		opt.Route.Replicas = 0 // they join
+	}
 	if opt.Route.Policy == route.CacheAware {
 		opt.Pages = func(r *messages.EngineRequest) []uint64 { return radix.PageHashes(r.Namespace, r.Prompt, c.PageSize) }
 	}

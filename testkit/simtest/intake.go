@@ -71,6 +71,9 @@ func (w *World) disturb() {
 			w.send(place{role: messages.Client}, messages.Intake, &messages.AbortRequests{UserID: k.userID()})
 		}
 	}
+	if w.cfg.Cluster {
+		w.disturbLinks()
+	}
 	if w.arrived > 0 && w.rnd.IntN(3) == 0 {
 		w.read(w.calls[w.rnd.IntN(w.arrived)])
 	}
@@ -288,7 +291,7 @@ func (e *engine) finish() {
 	if load.Running+load.Retracted+load.Leased > 0 || !load.Resting {
 		e.fail("the batch former holds %+v at the end", load)
 	}
-	if tree.Protected()+tree.Evictable() > 0 && e.stats.Epochs == len(e.engines) || e.alloc.Free()+tree.Evictable() != e.cfg.Pages {
+	if tree.Protected()+tree.Evictable() > 0 && e.stats.Epochs == len(e.engines) && e.stats.Cuts == 0 || e.alloc.Free()+tree.Evictable() != e.cfg.Pages {
 		e.fail("%d pages are free, %d evictable, %d protected at the end", e.alloc.Free(), tree.Evictable(), tree.Protected())
 	}
 	if e.queue.Waiting() > 0 {

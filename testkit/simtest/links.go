@@ -11,17 +11,42 @@ import (
 // place is a role of the world, or of one engine.
 type place struct {
 	role   messages.Actor
-	engine *engine // nil for clients, intake, dispatch
+	engine *engine // nil for clients, intake, dispatch and a gateway's ends of links
+	of     *engine // for a gateway's end of a link, the engine at the other end
 }
 
-func (e *engine) at(role messages.Actor) place { return place{role, e} }
+// outlives reports whether a place of an engine is not of its epoch.
+func (p place) outlives() bool { return p.role == messages.Portal || p.role == messages.Link }
 
-// link is the way from one place to another.
-type link struct{ from, to place }
+// ofEpoch reports whether a core of a place is of its engine's epoch.
+func (p place) ofEpoch() bool {
+	return p.engine != nil && p.role != messages.Supervisor && !p.outlives()
+}
+
+func (e *engine) at(role messages.Actor) place { return place{role: role, engine: e} }
+
+// way is the way from one place to another.
+type way struct{ from, to place }
 
 // reach finds the place of a role for a sender: dispatch, if there is one, acts as an
 // engine to intake, and as intake to an engine.
 func (w *World) reach(from place, to messages.Actor, msg any) place {
+	if w.cfg.Cluster {
+		switch {
+		case from.of != nil && to == messages.Peer:
+			return from.of.farEnd()
+		case from.role == messages.Link && to == messages.Peer:
+			return from.engine.nearEnd()
+		case from.role == messages.Dispatch && to != messages.Intake:
+			return w.engines[messages.HeaderOf(msg).Engine].nearEnd()
+		case from.role == messages.Portal && (to == messages.Intake || to == messages.Observer):
+			return from.engine.farEnd()
+		case from.engine != nil && from.role != messages.Portal && (to == messages.Intake || to == messages.Observer):
+			return from.engine.at(messages.Portal)
+		case to == messages.Intake && from.of != nil, to == messages.Dispatch, to == messages.Observer && from.of != nil:
+			return place{role: messages.Dispatch}
+		}
+	}
 	switch outer := from.engine == nil; {
 	case from.role == messages.Client, from.role == messages.Dispatch && to == messages.Intake:
 		return place{role: to}
@@ -37,20 +62,21 @@ func (w *World) reach(from place, to messages.Actor, msg any) place {
 	return from.engine.at(to)
 }
 
-// send puts a message on its link.
+// send puts a message on its way.
 func (w *World) send(from place, role messages.Actor, msg any) {
 	if from.role == messages.Dispatch && role == messages.Observer {
 		return // there is no observer
 	}
 	to := w.reach(from, role, msg)
-	l := link{from, to}
-	if w.weight[l] == 0 {
-		w.links = append(w.links, l)
-		w.weight[l] = pick(w.rnd, 10, 40, 300)
-	}
-	switch m := msg.(type) {
+	l := w.open(way{from, to})
+	switch m := frame(msg).(type) {
+	case []byte:
+		msg = m
 	case *messages.EnqueueRequests:
 		for i, r := range m.Requests {
+			if from.role != messages.Intake {
+				break // an engine of a cluster knows other ids
+			}
 			if w.byID[r.ID-1].alone && !r.Alone {
 				copied := *r
 				copied.Alone = true
@@ -77,6 +103,15 @@ func (w *World) send(from place, role messages.Actor, msg any) {
 	w.mail[l] = append(w.mail[l], msg)
 }
 
+// open returns a way, which is new at its first use.
+func (w *World) open(l way) way {
+	if w.weight[l] == 0 {
+		w.links = append(w.links, l)
+		w.weight[l] = pick(w.rnd, 10, 40, 300)
+	}
+	return l
+}
+
 // count follows the messages of a plan's second round.
 func (e *engine) count(msg any, n int) {
 	switch msg.(type) {
@@ -87,7 +122,7 @@ func (e *engine) count(msg any, n int) {
 
 // eager is how eagerly a link moves: more so when much waits on it, as a mailbox
 // is drained in batches.
-func (w *World) eager(l link) int { return w.weight[l] * (1 + len(w.mail[l])/8) }
+func (w *World) eager(l way) int { return w.weight[l] * (1 + len(w.mail[l])/8) }
 
 // eagerness is the weight of everything that can move.
 func (w *World) eagerness() int {

@@ -71,6 +71,7 @@ func (s *Stats) add(o Stats) {
 	s.Copies += o.Copies
 	s.Dropped += o.Dropped
 	s.Several += o.Several
+	s.Cuts += o.Cuts
 }
 
 func TestRandomSchedules(t *testing.T) {
@@ -158,6 +159,20 @@ func TestCrashPoints(t *testing.T) {
 	// The later points lie behind the end of some runs.
 	if want := len(configs) * 5 / 4; total.Epochs < want {
 		t.Errorf("%d runs had %d epochs, want at least %d: too few crashed", len(configs), total.Epochs, want)
+	}
+}
+
+// TestClusters has engines behind a gateway, whose links are cut and begin again.
+func TestClusters(t *testing.T) {
+	from, to := seeds(t, 3000, 10000)
+	total := runAll(t, from, to, func(seed uint64) Config {
+		c := Random(seed)
+		c.Cluster, c.Engines, c.Cuts = true, 1+int(seed%4), []float64{0, 0.0005, 0.003}[seed%3]
+		return c
+	})
+	t.Logf("%+v", total)
+	if to-from > 100 && (total.Cuts == 0 || total.Flushes == 0 || total.Retractions == 0 || total.Steps == 0) {
+		t.Errorf("something was never exercised: %+v", total)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	intake "github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/portal"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
@@ -37,13 +38,13 @@ type World struct {
 	standing bool
 	seq      uint64
 
-	dispatch *dispatch.Core // nil with one engine
+	dispatch *dispatch.Core // nil with one engine, unless it is in a cluster
 	engines  []*engine
 
-	links  []link // in order of first use
-	mail   map[link][]any
-	weight map[link]int // how eagerly the scheduler moves a link
-	pace   int          // and the devices
+	links  []way // in order of first use
+	mail   map[way][]any
+	weight map[way]int // how eagerly the scheduler moves a link
+	pace   int         // and the devices
 
 	crashCount int // messages to Config.CrashRole
 
@@ -67,6 +68,7 @@ type engine struct {
 	plans  int  // messages of a CommitPlan's ring on their way
 	frozen frozen
 	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
+	bridge bridge                      // to the gateway, in a cluster
 }
 
 func (e *engine) header() messages.Header { return messages.Header{Engine: e.id, Epoch: e.epoch} }
@@ -79,6 +81,7 @@ type Stats struct {
 	Beside, Copies, Dropped int
 	// Several counts the tokens after the first that a step brought for a row.
 	Several int
+	Cuts    int // of links
 }
 
 // maxDeliveries bounds a run: a longer one is a livelock.
@@ -88,7 +91,7 @@ const maxDeliveries = 400_000
 func Run(cfg Config) (Stats, error) {
 	w := &World{
 		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)),
-		mail: map[link][]any{}, weight: map[link]int{}, table: intake.NewTable(cfg.table()),
+		mail: map[way][]any{}, weight: map[way]int{}, table: intake.NewTable(cfg.table()),
 	}
 	w.pace = pick(w.rnd, 1, 1, 10, 300) // a slow device has the next step planned in time
 	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
@@ -96,10 +99,14 @@ func Run(cfg Config) (Stats, error) {
 	for i := range max(1, cfg.Engines) {
 		w.engines = append(w.engines, &engine{World: w, id: messages.EngineID(i), device: fakemodel.New(cfg.model()), frozen: frozen{on: cfg.Seed%8 == 0}})
 	}
-	if cfg.Engines > 1 {
+	if cfg.Engines > 1 || cfg.Cluster {
 		w.dispatch = dispatch.New(1, cfg.dispatch())
 	}
 	for _, e := range w.engines {
+		if cfg.Cluster {
+			e.bridge.portal = portal.New()
+			e.newLink()
+		}
 		e.start()
 	}
 	for w.failure == nil && w.turn() {
@@ -189,7 +196,7 @@ func (e *engine) complete() {
 }
 
 // deliver hands a message to its role and carries out the effects.
-func (w *World) deliver(l link, msg any) {
+func (w *World) deliver(l way, msg any) {
 	w.stats.Delivered++
 	e := l.to.engine // nil outside the engines
 	if e != nil {
@@ -215,7 +222,7 @@ func (w *World) deliver(l link, msg any) {
 	if e != nil {
 		epoch = e.epoch
 		e.note(l.to.role, msg)
-		if l.to.role != messages.Supervisor {
+		if l.to.ofEpoch() {
 			w.out.Own = e.header()
 		}
 	} else {
@@ -297,6 +304,10 @@ func (w *World) step(to place, msg any) {
 		w.takeIntake(msg.(messages.ToIntake))
 	case messages.Dispatch:
 		w.dispatch.Handle(w.now(), msg.(messages.ToDispatch), &w.out)
+	case messages.Link:
+		w.stepBridge(to, msg)
+	case messages.Portal:
+		e.bridge.portal.Handle(w.now(), msg.(messages.ToPortal), &w.out)
 	case messages.Queue:
 		e.queue.Handle(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Former:
@@ -337,7 +348,19 @@ func (w *World) crash(to place, msg any, again bool) {
 		} else if !again { // as after a second panic on the same message
 			w.send(place{role: messages.Intake}, messages.Supervisor, &messages.FailEpoch{Header: w.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
 		}
+	case messages.Link:
+		e := to.engine
+		if to.of != nil {
+			e = to.of
+		}
+		e.cutLink()
+	case messages.Portal:
+		to.engine.crashPortal()
 	case messages.Dispatch:
+		if w.cfg.Cluster {
+			w.crashDispatch()
+			return
+		}
 		own := w.dispatch.Own()
 		w.dispatch = dispatch.New(own.Epoch, w.cfg.dispatch())
 		w.dispatch.Handle(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
@@ -363,7 +386,7 @@ func (e *engine) end(suspects []messages.RequestID) {
 	e.out.Reset()
 	e.plans = 0
 	for _, l := range e.links {
-		if l.to.engine != e || l.from.engine != e {
+		if l.to.engine != e || l.from.engine != e || l.to.outlives() || l.from.outlives() {
 			continue
 		}
 		late := e.mail[l]
