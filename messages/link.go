@@ -1,12 +1,9 @@
 package messages
 
-// ToEngineLink is the set of messages that a gateway's end of a link accepts. To dispatch
-// it plays the actors of the engine at the other end.
-type ToEngineLink interface{ toEngineLink() }
-
-// ToGatewayLink is the set of messages that an engine's end of a link accepts. To the
-// portal it plays the gateway at the other end.
-type ToGatewayLink interface{ toGatewayLink() }
+// ToLink is the set of messages that the ends of a link accept. The gateway's end plays an
+// engine to dispatch, and takes what dispatch sends to an engine. The engine's end plays a
+// gateway to the portal, and takes what a portal sends to a gateway.
+type ToLink interface{ toLink() }
 
 // FrameReceived is a frame of the peer, a *wire.Frame. Frames come in order or not at all.
 type FrameReceived struct{ Frame any }
@@ -20,28 +17,22 @@ type EndLink struct{ Cause string }
 // HeartbeatDue is the timer of a link's heartbeats.
 type HeartbeatDue struct{}
 
-func (*FrameReceived) toEngineLink()   {}
-func (*LinkBroken) toEngineLink()      {}
-func (*EndLink) toEngineLink()         {}
-func (*HeartbeatDue) toEngineLink()    {}
-func (*EnqueueRequests) toEngineLink() {}
-func (*FinishRequests) toEngineLink()  {}
-func (*FlushCache) toEngineLink()      {}
-func (*AuditSlots) toEngineLink()      {}
-func (*DescribeCache) toEngineLink()   {}
-func (*StepResults) toEngineLink()     {}
-func (*FailEpoch) toEngineLink()       {}
-
-func (*FrameReceived) toGatewayLink()  {}
-func (*LinkBroken) toGatewayLink()     {}
-func (*EndLink) toGatewayLink()        {}
-func (*HeartbeatDue) toGatewayLink()   {}
-func (*EpochStarted) toGatewayLink()   {}
-func (*EpochEnded) toGatewayLink()     {}
-func (*StepResults) toGatewayLink()    {}
-func (*CacheFlushed) toGatewayLink()   {}
-func (*FlushRefused) toGatewayLink()   {}
-func (*SlotsAudited) toGatewayLink()   {}
-func (*CacheDescribed) toGatewayLink() {}
-func (*CacheChanged) toGatewayLink()   {}
-func (*EngineReported) toGatewayLink() {}
+func (*FrameReceived) toLink()   {}
+func (*LinkBroken) toLink()      {}
+func (*EndLink) toLink()         {}
+func (*HeartbeatDue) toLink()    {}
+func (*EnqueueRequests) toLink() {}
+func (*FinishRequests) toLink()  {}
+func (*FlushCache) toLink()      {}
+func (*AuditSlots) toLink()      {}
+func (*DescribeCache) toLink()   {}
+func (*StepResults) toLink()     {}
+func (*FailEpoch) toLink()       {}
+func (*EpochStarted) toLink()    {}
+func (*EpochEnded) toLink()      {}
+func (*CacheFlushed) toLink()    {}
+func (*FlushRefused) toLink()    {}
+func (*SlotsAudited) toLink()    {}
+func (*CacheDescribed) toLink()  {}
+func (*CacheChanged) toLink()    {}
+func (*EngineReported) toLink()  {}

@@ -38,7 +38,7 @@ func (e *Engine) Epoch() messages.Epoch { return e.header.Epoch }
 // Over reports whether the link has ended.
 func (e *Engine) Over() bool { return e.over }
 
-func (e *Engine) Handle(now time.Duration, msg messages.ToEngineLink, out *messages.Outbox) {
+func (e *Engine) Handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) {
 	if e.over {
 		out.Record(messages.StaleMessages, 1)
 		return
@@ -56,7 +56,7 @@ func (e *Engine) Handle(now time.Duration, msg messages.ToEngineLink, out *messa
 	}
 }
 
-func (e *Engine) handle(now time.Duration, msg messages.ToEngineLink, out *messages.Outbox) (*ended, error) {
+func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) (*ended, error) {
 	switch m := msg.(type) {
 	case *messages.HeartbeatDue:
 		return nil, e.tick(now, out)

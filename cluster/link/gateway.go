@@ -32,7 +32,7 @@ func NewGateway(opt Options) *Gateway {
 // Over reports whether the link has ended.
 func (g *Gateway) Over() bool { return g.over }
 
-func (g *Gateway) Handle(now time.Duration, msg messages.ToGatewayLink, out *messages.Outbox) {
+func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) {
 	if g.over {
 		out.Record(messages.StaleMessages, 1)
 		return
@@ -53,7 +53,7 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToGatewayLink, out *mes
 	}
 }
 
-func (g *Gateway) handle(now time.Duration, msg messages.ToGatewayLink, out *messages.Outbox) (*ended, error) {
+func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) (*ended, error) {
 	switch m := msg.(type) {
 	case *messages.HeartbeatDue:
 		return nil, g.tick(now, out)

@@ -60,7 +60,7 @@ func parse(t failer, text []byte) *messages.FrameReceived {
 }
 
 // toEngine gives a message to the gateway's end.
-func (p *pair) toEngine(m messages.ToEngineLink) {
+func (p *pair) toEngine(m messages.ToLink) {
 	var out messages.Outbox
 	over := p.engine.Over()
 	p.engine.Handle(p.now, m, &out)
@@ -82,7 +82,7 @@ func (p *pair) toEngine(m messages.ToEngineLink) {
 	}
 }
 
-func (p *pair) toGateway(m messages.ToGatewayLink) {
+func (p *pair) toGateway(m messages.ToLink) {
 	var out messages.Outbox
 	over := p.gateway.Over()
 	p.gateway.Handle(p.now, m, &out)

@@ -108,9 +108,9 @@ func (w *World) stepBridge(to place, msg any) {
 	}
 	over := b.near.Over() || b.far.Over()
 	if near {
-		b.near.Handle(w.now(), msg.(messages.ToEngineLink), &w.out)
+		b.near.Handle(w.now(), msg.(messages.ToLink), &w.out)
 	} else {
-		b.far.Handle(w.now(), msg.(messages.ToGatewayLink), &w.out)
+		b.far.Handle(w.now(), msg.(messages.ToLink), &w.out)
 	}
 	if !over && (b.near.Over() || b.far.Over()) {
 		e.post(e.nearEnd(), relink{e.bridge.near})
