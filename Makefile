@@ -57,8 +57,8 @@ fuzz: ## fuzz every parser for FUZZ (30s) each
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$d/*_test.go | sed 's/func //'); do \
 	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
-generate: ## write the assembly of the kernels again from its source
-	$(GO) generate ./gpu/cpu/kernel/gen
+generate: ## write generated code again: assembly of the kernels, messages between nodes
+	$(GO) generate ./gpu/cpu/kernel/gen ./cluster/wire
 
 train: ## train the embedded model again (Debian's python3-torch, under an hour)
 	cd tools/train-bundled && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden

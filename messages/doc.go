@@ -22,6 +22,7 @@
 //
 //	intake, queue, former, cache, allocator   the messages that this actor receives, with the types in them
 //	runner, supervisor, observer, dispatch    likewise
+//	portal, link                              likewise
 //	client                                    what intake sends on the channel of a call
 //	requests, params                          a request as the engine sees it; sampling parameters, log probabilities
 //	ids, roles, pagerun                       ids and epochs; the actors' roles; lists of KV pages
@@ -32,7 +33,7 @@
 // All messages with their senders and receivers. Tests compare the table with the code, and
 // with the lists in the packages of the actors. The owner is the process that started the
 // engine (Drain and Configure of package engine). "any" stands for
-// the actors of an epoch, intake and dispatch.
+// the actors of an epoch, intake, dispatch and portal.
 //
 //	| message           | from → to               | reply                           | late or refused                                    |
 //	|-------------------|-------------------------|---------------------------------|----------------------------------------------------|
@@ -113,6 +114,43 @@
 //	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one                                           |
 //	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | only the requests of this engine                                    |
 //	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | every engine starts a new epoch                                     |
+//
+// # A cluster
+//
+// With engines in other processes, a link is between dispatch and each engine, and a portal
+// between an engine and its gateways. A link has an end in both processes. The gateway's end
+// plays the engine to dispatch. The engine's end plays the gateway to the portal. The
+// portal plays intake and observer to the engine, and an engine to each gateway. So
+// "dispatch → link → portal" is one way through both ends, as a frame in between
+// (docs/wire.md). A node is the process that has the connection.
+//
+//	| message         | from → to                             | reply                           | late or refused                                                       |
+//	|-----------------|---------------------------------------|---------------------------------|-----------------------------------------------------------------------|
+//	| EngineJoined    | link → dispatch                       | none                            | the engine is up with its EpochStarted                                |
+//	| EngineLeft      | link → dispatch                       | EpochEnded of what was lost     | of an engine that is down: ignored                                    |
+//	| EngineReported  | node → link → dispatch                | none                            | of an engine that is down: ignored                                    |
+//	| GatewayJoined   | link → portal                         | EpochStarted if the engine runs | the gateway's earlier link has ended                                  |
+//	| GatewayLeft     | link → portal                         | FinishRequests of what it had   | of a gateway that has left: ignored                                   |
+//	| FrameReceived   | node → link                           | none                            | a gap or a frame that is not possible ends the link                   |
+//	| LinkBroken      | node → link                           | EngineLeft or GatewayLeft       | after the end: ignored                                                |
+//	| EndLink         | node → link                           | EngineLeft or GatewayLeft       | after the end: ignored                                                |
+//	| HeartbeatDue    | link → link                           | none                            | ends the link after a silence                                         |
+//	| EnqueueRequests | dispatch → link → portal → queue      | none                            | of another epoch or link: ignored; dispatch has given them back       |
+//	| FinishRequests  | dispatch → link → portal → queue      | StepResults by portal, former   | what the engine does not have is acknowledged at once                 |
+//	| FlushCache      | dispatch → link → portal → former     | CacheFlushed or FlushRefused    | of another epoch: ignored; dispatch does not wait for it              |
+//	| AuditSlots      | dispatch → link → portal → former     | SlotsAudited                    | likewise                                                              |
+//	| DescribeCache   | dispatch → link → portal → cache      | CacheDescribed                  | likewise                                                              |
+//	| StepResults     | former → portal → link → dispatch     | none                            | each gateway's part, numbered again; a gap ends the epoch or the link |
+//	| StepResults     | portal → former                       | none                            | returns its memory                                                    |
+//	| StepResults     | dispatch → link                       | none                            | dropped: a frame's memory is not reused                               |
+//	| CacheFlushed    | former → portal → link → dispatch     | none                            | to the gateway that has asked, unless it has left                     |
+//	| FlushRefused    | former → portal → link → dispatch     | none                            | likewise                                                              |
+//	| SlotsAudited    | former → portal → link → dispatch     | none                            | likewise                                                              |
+//	| CacheDescribed  | cache → portal → link → dispatch      | none                            | likewise                                                              |
+//	| CacheChanged    | cache → portal → link → dispatch      | none                            | to every gateway; a gap in Seq shows a loss                           |
+//	| EpochStarted    | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | of an older epoch: ignored                                            |
+//	| EpochEnded      | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | with the suspects among the gateway's own requests                    |
+//	| FailEpoch       | dispatch → link                       | EngineLeft                      | ends the link with a goodbye; the engine's epoch goes on              |
 //
 // Two rules always hold: a command that lists a reply gets exactly one, or its epoch
 // ends; and a request ends with exactly one CallRefused or one CallOutput with a Finish.

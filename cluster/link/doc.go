@@ -6,6 +6,19 @@
 // Both ends send heartbeats. Silence, a gap in the numbers of frames, a message that is not
 // possible, or a peer that does not keep up ends a link. A goodbye ends it without suspects.
 //
+//	Receives: FrameReceived, LinkBroken, EndLink (node): of the connection; HeartbeatDue (itself);
+//	          EngineReported (node): for the heartbeats of an engine;
+//	          EnqueueRequests, FinishRequests, FlushCache, AuditSlots, DescribeCache, StepResults (dispatch): as the engine;
+//	          FailEpoch (dispatch): the gateway starts over, so the link ends;
+//	          EpochStarted, EpochEnded, StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed, CacheChanged (portal): as the gateway
+//	Sends:    EngineJoined, EngineLeft, EngineReported (dispatch): the engine can be reached, or not any more; its load;
+//	          EpochStarted, EpochEnded, StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed, CacheChanged (dispatch): of the engine;
+//	          GatewayJoined, GatewayLeft (portal): the gateway can be reached, or not any more;
+//	          EnqueueRequests, FinishRequests, FlushCache, AuditSlots, DescribeCache (portal): of the gateway;
+//	          HeartbeatDue (itself); frames to the other end
+//	State:    numbers and sizes of frames, open requests
+//	On failure: the link is over, as if the connection was lost. A new link is a new actor
+//
 // # Parts
 //
 //	options            intervals and limits

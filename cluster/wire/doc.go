@@ -2,13 +2,14 @@
 // their translation from and to package messages. What comes from another node is checked
 // completely before an actor gets it; an error means that the peer must not be trusted.
 //
+// docs/wire.md lists them all. The types are generated from the file wire.proto
+// by the command in the folder gen.
+//
 // # Parts
 //
-//	wire.proto, wire.pb.go    the types
-//	limits                    what a message may hold
-//	down, params              messages from a gateway to an engine
-//	up, logprobs              messages from an engine to a gateway
-//	gen                       writes wire.pb.go
+//	limits              what a message may hold
+//	down, params        messages from a gateway to an engine
+//	up, logprobs        messages from an engine to a gateway
 package wire
 
 //go:generate go run ./gen

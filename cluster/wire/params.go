@@ -38,7 +38,7 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 		{"repetition_penalty", p.RepetitionPenalty, math.SmallestNonzeroFloat32, 2},
 	} {
 		if !(f.value >= f.low && f.value <= f.up) {
-			return nil, fmt.Errorf("%s is %v", f.name, f.value)
+			return nil, fmt.Errorf("%s is %v; it must be between %g and %g", f.name, f.value, f.low, f.up)
 		}
 	}
 	for _, f := range []struct {
@@ -71,8 +71,11 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 	}
 	for i, token := range p.BiasTokens {
 		bias := p.Biases[i]
-		if !(bias >= -100 && bias <= 100) || i > 0 && token <= p.BiasTokens[i-1] {
-			return nil, fmt.Errorf("bias %d is %v for token %d", i, bias, token)
+		if !(bias >= -100 && bias <= 100) {
+			return nil, fmt.Errorf("the bias of token %d is %v; it must be between -100 and 100", token, bias)
+		}
+		if i > 0 && token <= p.BiasTokens[i-1] {
+			return nil, fmt.Errorf("the biases of tokens %d and %d are not in ascending order", p.BiasTokens[i-1], token)
 		}
 		to.LogitBias = append(to.LogitBias, messages.TokenBias{Token: token, Bias: bias})
 	}

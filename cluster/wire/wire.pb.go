@@ -205,52 +205,62 @@ type isFrame_Body interface {
 }
 
 type Frame_Heartbeat struct {
+	// Of both ends: the sender is alive.
 	Heartbeat *Heartbeat `protobuf:"bytes,2,opt,name=heartbeat,proto3,oneof"`
 }
 
 type Frame_Goodbye struct {
+	// Of both ends: the link ends on purpose.
 	Goodbye *Goodbye `protobuf:"bytes,3,opt,name=goodbye,proto3,oneof"`
 }
 
 type Frame_Piece struct {
+	// Of both ends: a part of a Bulk.
 	Piece *Piece `protobuf:"bytes,4,opt,name=piece,proto3,oneof"`
 }
 
 type Frame_FlushCache struct {
-	// From a gateway to an engine.
+	// From a gateway to an engine: empty the prefix cache.
 	FlushCache *Ask `protobuf:"bytes,11,opt,name=flush_cache,json=flushCache,proto3,oneof"`
 }
 
 type Frame_AuditSlots struct {
+	// From a gateway to an engine: count every page.
 	AuditSlots *Ask `protobuf:"bytes,12,opt,name=audit_slots,json=auditSlots,proto3,oneof"`
 }
 
 type Frame_DescribeCache struct {
+	// From a gateway to an engine: describe the tree of the prefix cache.
 	DescribeCache *Describe `protobuf:"bytes,13,opt,name=describe_cache,json=describeCache,proto3,oneof"`
 }
 
 type Frame_EpochStarted struct {
-	// From an engine to a gateway.
+	// From an engine to a gateway: it accepts requests.
 	EpochStarted *EpochStarted `protobuf:"bytes,20,opt,name=epoch_started,json=epochStarted,proto3,oneof"`
 }
 
 type Frame_EpochEnded struct {
+	// From an engine to a gateway: all requests of the epoch are lost.
 	EpochEnded *EpochEnded `protobuf:"bytes,21,opt,name=epoch_ended,json=epochEnded,proto3,oneof"`
 }
 
 type Frame_Results struct {
+	// From an engine to a gateway: what a step computed for it.
 	Results *Results `protobuf:"bytes,22,opt,name=results,proto3,oneof"`
 }
 
 type Frame_CacheFlushed struct {
+	// From an engine to a gateway: the answer to flush_cache.
 	CacheFlushed *Flushed `protobuf:"bytes,23,opt,name=cache_flushed,json=cacheFlushed,proto3,oneof"`
 }
 
 type Frame_FlushRefused struct {
+	// From an engine to a gateway: the other answer to flush_cache. Requests run.
 	FlushRefused *Flushed `protobuf:"bytes,24,opt,name=flush_refused,json=flushRefused,proto3,oneof"`
 }
 
 type Frame_SlotsAudited struct {
+	// From an engine to a gateway: the answer to audit_slots.
 	SlotsAudited *Audited `protobuf:"bytes,25,opt,name=slots_audited,json=slotsAudited,proto3,oneof"`
 }
 
@@ -283,8 +293,9 @@ type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last frame of the other end that was handled.
 	Handled uint64 `protobuf:"varint,1,opt,name=handled,proto3" json:"handled,omitempty"`
-	// From an engine: the requests of other gateways, and its speed in prompt tokens per second.
-	Others        *Load   `protobuf:"bytes,2,opt,name=others,proto3" json:"others,omitempty"`
+	// From an engine: the requests of other gateways.
+	Others *Load `protobuf:"bytes,2,opt,name=others,proto3" json:"others,omitempty"`
+	// From an engine: prompt tokens that it computes in a second; 0: not measured yet.
 	Speed         float64 `protobuf:"fixed64,3,opt,name=speed,proto3" json:"speed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -341,12 +352,17 @@ func (x *Heartbeat) GetSpeed() float64 {
 	return 0
 }
 
+// Load sums up requests that have not ended.
 type Load struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Waiting       uint64                 `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	WaitingTokens uint64                 `protobuf:"varint,2,opt,name=waiting_tokens,json=waitingTokens,proto3" json:"waiting_tokens,omitempty"`
-	Running       uint64                 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
-	RunningTokens uint64                 `protobuf:"varint,4,opt,name=running_tokens,json=runningTokens,proto3" json:"running_tokens,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Requests without a first token.
+	Waiting uint64 `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Tokens of their prompts, without what is cached.
+	WaitingTokens uint64 `protobuf:"varint,2,opt,name=waiting_tokens,json=waitingTokens,proto3" json:"waiting_tokens,omitempty"`
+	// Requests that produce output.
+	Running uint64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	// Tokens of their prompts.
+	RunningTokens uint64 `protobuf:"varint,4,opt,name=running_tokens,json=runningTokens,proto3" json:"running_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,8 +427,9 @@ func (x *Load) GetRunningTokens() uint64 {
 
 // Goodbye ends the link on purpose: nothing of it is suspected.
 type Goodbye struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, for people.
+	Cause         string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -454,12 +471,14 @@ func (x *Goodbye) GetCause() string {
 	return ""
 }
 
-// Piece is a part of a Bulk, so that a long prompt does not hold up the tokens of others.
-// The pieces of one Bulk come one after the other, and a Bulk after the one before it.
+// Piece is a part of a Bulk, so that the tokens of others do not wait for a long prompt.
+// The pieces of a Bulk come in order, and those of the next Bulk after them.
 type Piece struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Last          bool                   `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 64 KiB of an encoded Bulk.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// The Bulk is complete.
+	Last          bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -514,9 +533,9 @@ type Bulk struct {
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Bulk_Enqueue
-	//	*Bulk_Finish
 	//	*Bulk_CacheDescribed
 	//	*Bulk_CacheChanged
+	//	*Bulk_Finish
 	Body          isBulk_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -568,15 +587,6 @@ func (x *Bulk) GetEnqueue() *Enqueue {
 	return nil
 }
 
-func (x *Bulk) GetFinish() *Finish {
-	if x != nil {
-		if x, ok := x.Body.(*Bulk_Finish); ok {
-			return x.Finish
-		}
-	}
-	return nil
-}
-
 func (x *Bulk) GetCacheDescribed() *Described {
 	if x != nil {
 		if x, ok := x.Body.(*Bulk_CacheDescribed); ok {
@@ -595,38 +605,54 @@ func (x *Bulk) GetCacheChanged() *CacheChanged {
 	return nil
 }
 
+func (x *Bulk) GetFinish() *Finish {
+	if x != nil {
+		if x, ok := x.Body.(*Bulk_Finish); ok {
+			return x.Finish
+		}
+	}
+	return nil
+}
+
 type isBulk_Body interface {
 	isBulk_Body()
 }
 
 type Bulk_Enqueue struct {
+	// From a gateway to an engine: new requests.
 	Enqueue *Enqueue `protobuf:"bytes,1,opt,name=enqueue,proto3,oneof"`
 }
 
-type Bulk_Finish struct {
-	Finish *Finish `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
-}
-
 type Bulk_CacheDescribed struct {
+	// From an engine to a gateway: the answer to describe_cache.
 	CacheDescribed *Described `protobuf:"bytes,2,opt,name=cache_described,json=cacheDescribed,proto3,oneof"`
 }
 
 type Bulk_CacheChanged struct {
+	// From an engine to a gateway, for the choice of engines.
 	CacheChanged *CacheChanged `protobuf:"bytes,3,opt,name=cache_changed,json=cacheChanged,proto3,oneof"`
 }
 
-func (*Bulk_Enqueue) isBulk_Body() {}
+type Bulk_Finish struct {
+	// From a gateway to an engine: requests to release. They come after the requests.
+	Finish *Finish `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
+}
 
-func (*Bulk_Finish) isBulk_Body() {}
+func (*Bulk_Enqueue) isBulk_Body() {}
 
 func (*Bulk_CacheDescribed) isBulk_Body() {}
 
 func (*Bulk_CacheChanged) isBulk_Body() {}
 
+func (*Bulk_Finish) isBulk_Body() {}
+
+// Enqueue submits requests.
 type Enqueue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Requests      []*Request             `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's epoch that they are for, as in every message. Those of another epoch are ignored.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// In order of arrival.
+	Requests      []*Request `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -675,18 +701,28 @@ func (x *Enqueue) GetRequests() []*Request {
 	return nil
 }
 
+// Request is messages.EngineRequest.
 type Request struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Prompt    []int32                `protobuf:"varint,2,rep,packed,name=prompt,proto3" json:"prompt,omitempty"`
-	Output    []int32                `protobuf:"varint,3,rep,packed,name=output,proto3" json:"output,omitempty"`
-	Params    *Params                `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`
-	Namespace string                 `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Priority  int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	Tenant    string                 `protobuf:"bytes,7,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Nanoseconds since the gateway's intake accepted the request.
-	Age           uint64 `protobuf:"varint,8,opt,name=age,proto3" json:"age,omitempty"`
-	Alone         bool   `protobuf:"varint,9,opt,name=alone,proto3" json:"alone,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The gateway's. It is unique on the link.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Token ids.
+	Prompt []int32 `protobuf:"varint,2,rep,packed,name=prompt,proto3" json:"prompt,omitempty"`
+	// Token ids that the client already has; not empty if another engine or epoch was lost.
+	Output []int32 `protobuf:"varint,3,rep,packed,name=output,proto3" json:"output,omitempty"`
+	// How to sample, and when to end.
+	Params *Params `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`
+	// Prefixes are shared among requests with the same one only.
+	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// For the schedule policy priority.
+	Priority int32 `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	// For the schedule policy fair.
+	Tenant string `protobuf:"bytes,7,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Nanoseconds since the gateway's intake accepted the request. Clocks of nodes may differ.
+	Age uint64 `protobuf:"varint,8,opt,name=age,proto3" json:"age,omitempty"`
+	// It is in quarantine and must run alone.
+	Alone bool `protobuf:"varint,9,opt,name=alone,proto3" json:"alone,omitempty"`
+	// Of the engine that computed the output.
 	Fingerprint   string `protobuf:"bytes,10,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -794,26 +830,45 @@ func (x *Request) GetFingerprint() string {
 
 // Params are messages.SamplingParams, field by field.
 type Params struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Temperature        float32                `protobuf:"fixed32,1,opt,name=temperature,proto3" json:"temperature,omitempty"`
-	TopP               float32                `protobuf:"fixed32,2,opt,name=top_p,json=topP,proto3" json:"top_p,omitempty"`
-	TopK               int32                  `protobuf:"varint,3,opt,name=top_k,json=topK,proto3" json:"top_k,omitempty"`
-	MinP               float32                `protobuf:"fixed32,4,opt,name=min_p,json=minP,proto3" json:"min_p,omitempty"`
-	FrequencyPenalty   float32                `protobuf:"fixed32,5,opt,name=frequency_penalty,json=frequencyPenalty,proto3" json:"frequency_penalty,omitempty"`
-	PresencePenalty    float32                `protobuf:"fixed32,6,opt,name=presence_penalty,json=presencePenalty,proto3" json:"presence_penalty,omitempty"`
-	RepetitionPenalty  float32                `protobuf:"fixed32,7,opt,name=repetition_penalty,json=repetitionPenalty,proto3" json:"repetition_penalty,omitempty"`
-	BiasTokens         []int32                `protobuf:"varint,8,rep,packed,name=bias_tokens,json=biasTokens,proto3" json:"bias_tokens,omitempty"`
-	Biases             []float32              `protobuf:"fixed32,9,rep,packed,name=biases,proto3" json:"biases,omitempty"`
-	Seed               uint64                 `protobuf:"fixed64,10,opt,name=seed,proto3" json:"seed,omitempty"`
-	Choice             uint32                 `protobuf:"varint,11,opt,name=choice,proto3" json:"choice,omitempty"`
-	MaxTokens          int64                  `protobuf:"varint,12,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	MinTokens          int64                  `protobuf:"varint,13,opt,name=min_tokens,json=minTokens,proto3" json:"min_tokens,omitempty"`
-	StopTokenIds       []int32                `protobuf:"varint,14,rep,packed,name=stop_token_ids,json=stopTokenIds,proto3" json:"stop_token_ids,omitempty"`
-	EosTokenIds        []int32                `protobuf:"varint,15,rep,packed,name=eos_token_ids,json=eosTokenIds,proto3" json:"eos_token_ids,omitempty"`
-	IgnoreEos          bool                   `protobuf:"varint,16,opt,name=ignore_eos,json=ignoreEos,proto3" json:"ignore_eos,omitempty"`
-	TopLogprobs        int32                  `protobuf:"zigzag32,17,opt,name=top_logprobs,json=topLogprobs,proto3" json:"top_logprobs,omitempty"`
-	PromptLogprobs     int32                  `protobuf:"zigzag32,18,opt,name=prompt_logprobs,json=promptLogprobs,proto3" json:"prompt_logprobs,omitempty"`
-	PromptLogprobStart int64                  `protobuf:"varint,19,opt,name=prompt_logprob_start,json=promptLogprobStart,proto3" json:"prompt_logprob_start,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Below 1e-6: always the most likely token.
+	Temperature float32 `protobuf:"fixed32,1,opt,name=temperature,proto3" json:"temperature,omitempty"`
+	// The most likely tokens that together have this probability may be chosen; 1: all.
+	TopP float32 `protobuf:"fixed32,2,opt,name=top_p,json=topP,proto3" json:"top_p,omitempty"`
+	// Only this many of the most likely tokens may be chosen; 0: all.
+	TopK int32 `protobuf:"varint,3,opt,name=top_k,json=topK,proto3" json:"top_k,omitempty"`
+	// Least probability of a token that may be chosen, as a share of the highest one; 0: all.
+	MinP float32 `protobuf:"fixed32,4,opt,name=min_p,json=minP,proto3" json:"min_p,omitempty"`
+	// Times the count of a token in the output; 0: none.
+	FrequencyPenalty float32 `protobuf:"fixed32,5,opt,name=frequency_penalty,json=frequencyPenalty,proto3" json:"frequency_penalty,omitempty"`
+	// Once for a token in the output; 0: none.
+	PresencePenalty float32 `protobuf:"fixed32,6,opt,name=presence_penalty,json=presencePenalty,proto3" json:"presence_penalty,omitempty"`
+	// For a token in prompt or output; 1: none.
+	RepetitionPenalty float32 `protobuf:"fixed32,7,opt,name=repetition_penalty,json=repetitionPenalty,proto3" json:"repetition_penalty,omitempty"`
+	// Token ids of logit_bias, ascending.
+	BiasTokens []int32 `protobuf:"varint,8,rep,packed,name=bias_tokens,json=biasTokens,proto3" json:"bias_tokens,omitempty"`
+	// Their biases.
+	Biases []float32 `protobuf:"fixed32,9,rep,packed,name=biases,proto3" json:"biases,omitempty"`
+	// Of the random draws.
+	Seed uint64 `protobuf:"fixed64,10,opt,name=seed,proto3" json:"seed,omitempty"`
+	// Index among the choices of a prompt; mixed into the seed.
+	Choice uint32 `protobuf:"varint,11,opt,name=choice,proto3" json:"choice,omitempty"`
+	// Most tokens of output.
+	MaxTokens int64 `protobuf:"varint,12,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Tokens of output before which no end token may be sampled.
+	MinTokens int64 `protobuf:"varint,13,opt,name=min_tokens,json=minTokens,proto3" json:"min_tokens,omitempty"`
+	// Tokens that end the output, chosen by the client.
+	StopTokenIds []int32 `protobuf:"varint,14,rep,packed,name=stop_token_ids,json=stopTokenIds,proto3" json:"stop_token_ids,omitempty"`
+	// Tokens that end the output, of the model.
+	EosTokenIds []int32 `protobuf:"varint,15,rep,packed,name=eos_token_ids,json=eosTokenIds,proto3" json:"eos_token_ids,omitempty"`
+	// eos_token_ids do not end it.
+	IgnoreEos bool `protobuf:"varint,16,opt,name=ignore_eos,json=ignoreEos,proto3" json:"ignore_eos,omitempty"`
+	// How many likely tokens to report beside each token of the output; -1: no log probabilities.
+	TopLogprobs int32 `protobuf:"zigzag32,17,opt,name=top_logprobs,json=topLogprobs,proto3" json:"top_logprobs,omitempty"`
+	// The same for tokens of the prompt.
+	PromptLogprobs int32 `protobuf:"zigzag32,18,opt,name=prompt_logprobs,json=promptLogprobs,proto3" json:"prompt_logprobs,omitempty"`
+	// The first position of the prompt that is reported.
+	PromptLogprobStart int64 `protobuf:"varint,19,opt,name=prompt_logprob_start,json=promptLogprobStart,proto3" json:"prompt_logprob_start,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -981,10 +1036,13 @@ func (x *Params) GetPromptLogprobStart() int64 {
 	return 0
 }
 
+// Finish asks the engine to release requests. Each one is acknowledged with an Ended.
 type Finish struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ids           []uint64               `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the requests.
+	Ids           []uint64 `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1035,9 +1093,11 @@ func (x *Finish) GetIds() []uint64 {
 
 // Ask is a question of a gateway. Its answer has the same ticket.
 type Ask struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The number of the question.
+	Ticket        uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1086,13 +1146,19 @@ func (x *Ask) GetTicket() uint64 {
 	return 0
 }
 
+// Describe asks for a description of the prefix cache, with limits. 0: the engine's own.
 type Describe struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	Depth         int64                  `protobuf:"varint,3,opt,name=depth,proto3" json:"depth,omitempty"`
-	Nodes         int64                  `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Tokens        int64                  `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The number of the question.
+	Ticket uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Most levels of the tree.
+	Depth int64 `protobuf:"varint,3,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Most nodes.
+	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Most token ids of a node.
+	Tokens        int64 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,9 +1228,11 @@ func (x *Describe) GetTokens() int64 {
 	return 0
 }
 
+// EpochStarted says that the engine accepts requests.
 type EpochStarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It is above all earlier ones of the link.
+	Epoch         uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1206,11 +1274,15 @@ func (x *EpochStarted) GetEpoch() uint32 {
 	return 0
 }
 
+// EpochEnded says that the engine has lost all requests of the epoch.
 type EpochEnded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Cause         string                 `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`
-	Suspects      []uint64               `protobuf:"varint,3,rep,packed,name=suspects,proto3" json:"suspects,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The one that has ended.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Why, for people.
+	Cause string `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`
+	// Requests that were being computed.
+	Suspects      []uint64 `protobuf:"varint,3,rep,packed,name=suspects,proto3" json:"suspects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,19 +1340,27 @@ func (x *EpochEnded) GetSuspects() []uint64 {
 
 // Results are a gateway's part of a step. Lists of one group have the same length.
 type Results struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Epoch    uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Seq      uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	Step     uint64                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
-	Admitted []uint64               `protobuf:"varint,4,rep,packed,name=admitted,proto3" json:"admitted,omitempty"`
-	Prompts  []*Prompt              `protobuf:"bytes,5,rep,name=prompts,proto3" json:"prompts,omitempty"`
-	// Of each token: how much its request's id is above the one of the token before it.
-	Ids       []int64  `protobuf:"zigzag64,6,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Counts the results of the epoch on this link, from 1, without gaps.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The engine's number of the step.
+	Step uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	// Requests that the engine has begun with.
+	Admitted []uint64 `protobuf:"varint,4,rep,packed,name=admitted,proto3" json:"admitted,omitempty"`
+	// Prompts that are done.
+	Prompts []*Prompt `protobuf:"bytes,5,rep,name=prompts,proto3" json:"prompts,omitempty"`
+	// Of each token: how much its request's id is above that of the previous token.
+	Ids []int64 `protobuf:"zigzag64,6,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	// Of each token: its index in the output.
 	Positions []uint32 `protobuf:"varint,7,rep,packed,name=positions,proto3" json:"positions,omitempty"`
-	Tokens    []int32  `protobuf:"varint,8,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
+	// Token ids.
+	Tokens []int32 `protobuf:"varint,8,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
 	// Empty, or for each token.
-	Logprobs      []*Position `protobuf:"bytes,9,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
-	Ended         []*Ended    `protobuf:"bytes,10,rep,name=ended,proto3" json:"ended,omitempty"`
+	Logprobs []*Position `protobuf:"bytes,9,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
+	// Requests that the engine has released.
+	Ended         []*Ended `protobuf:"bytes,10,rep,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1385,11 +1465,15 @@ func (x *Results) GetEnded() []*Ended {
 	return nil
 }
 
+// Prompt is a prompt that is done.
 type Prompt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	CachedTokens  uint64                 `protobuf:"varint,2,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
-	Logprobs      []*Position            `protobuf:"bytes,3,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the request.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Tokens that the prefix cache had.
+	CachedTokens uint64 `protobuf:"varint,2,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
+	// Of its tokens, if they were asked for.
+	Logprobs      []*Position `protobuf:"bytes,3,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1447,9 +1531,11 @@ func (x *Prompt) GetLogprobs() []*Position {
 
 // Position has the log probabilities of a position: the chosen token first.
 type Position struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tokens        []int32                `protobuf:"varint,1,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
-	Logprobs      []float32              `protobuf:"fixed32,2,rep,packed,name=logprobs,proto3" json:"logprobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Token ids: the chosen one, then the most likely ones.
+	Tokens []int32 `protobuf:"varint,1,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
+	// Natural logarithms of their probabilities.
+	Logprobs      []float32 `protobuf:"fixed32,2,rep,packed,name=logprobs,proto3" json:"logprobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1498,12 +1584,17 @@ func (x *Position) GetLogprobs() []float32 {
 	return nil
 }
 
+// Ended is the end of a request in the engine.
 type Ended struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	Token         int32                  `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the request.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// 1: end token, 2: one of stop_token_ids, 3: length, 4: cancelled, 5: failed.
+	Reason uint32 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// That ended it, if a token did.
+	Token int32 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	// For a request that failed: why, for people.
+	Why           string `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1566,10 +1657,13 @@ func (x *Ended) GetWhy() string {
 	return ""
 }
 
+// Flushed answers a question to empty the cache.
 type Flushed struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Epoch  uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ticket uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the question.
+	Ticket uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	// Pages that were freed, or requests that run.
 	Count         uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1627,11 +1721,15 @@ func (x *Flushed) GetCount() uint64 {
 	return 0
 }
 
+// Audited is the count of every page of the KV pool.
 type Audited struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Epoch  uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ticket uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	Ok     bool                   `protobuf:"varint,3,opt,name=ok,proto3" json:"ok,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the question.
+	Ticket uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Each page has one owner.
+	Ok bool `protobuf:"varint,3,opt,name=ok,proto3" json:"ok,omitempty"`
 	// Free, evictable, protected, leased, in transfer, total.
 	Pages         []int64 `protobuf:"varint,4,rep,packed,name=pages,proto3" json:"pages,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1696,13 +1794,19 @@ func (x *Audited) GetPages() []int64 {
 	return nil
 }
 
+// Described is a description of the prefix cache, as people read it.
 type Described struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	Json          []byte                 `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	TextWithAges  string                 `protobuf:"bytes,5,opt,name=text_with_ages,json=textWithAges,proto3" json:"text_with_ages,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the question.
+	Ticket uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// The tree as JSON.
+	Json []byte `protobuf:"bytes,3,opt,name=json,proto3" json:"json,omitempty"`
+	// The tree as text.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// The same with the time since each node was used.
+	TextWithAges  string `protobuf:"bytes,5,opt,name=text_with_ages,json=textWithAges,proto3" json:"text_with_ages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1772,11 +1876,15 @@ func (x *Described) GetTextWithAges() string {
 	return ""
 }
 
+// CacheChanged says which pages the prefix cache has stored and removed.
 type CacheChanged struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	Events        []*CacheEvent          `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Counts the messages of the epoch. A gap means that some are lost.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// In the order in which they happened.
+	Events        []*CacheEvent `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1836,7 +1944,8 @@ func (x *CacheChanged) GetEvents() []*CacheEvent {
 type CacheEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1: stored, 2: removed, 3: cleared.
-	Kind          uint32   `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Chained hashes of pages: a page's depends on all tokens before it.
 	Hashes        []uint64 `protobuf:"fixed64,2,rep,packed,name=hashes,proto3" json:"hashes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1925,10 +2034,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\"\x8c\x02\n" +
 	"\x04Bulk\x126\n" +
-	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x123\n" +
-	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finish\x12G\n" +
+	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x12G\n" +
 	"\x0fcache_described\x18\x02 \x01(\v2\x1c.troupe.cluster.v1.DescribedH\x00R\x0ecacheDescribed\x12F\n" +
-	"\rcache_changed\x18\x03 \x01(\v2\x1f.troupe.cluster.v1.CacheChangedH\x00R\fcacheChangedB\x06\n" +
+	"\rcache_changed\x18\x03 \x01(\v2\x1f.troupe.cluster.v1.CacheChangedH\x00R\fcacheChanged\x123\n" +
+	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finishB\x06\n" +
 	"\x04body\"W\n" +
 	"\aEnqueue\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x126\n" +
@@ -2090,9 +2199,9 @@ var file_wire_proto_depIdxs = []int32{
 	19, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
 	2,  // 12: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
 	6,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
-	9,  // 14: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
-	20, // 15: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
-	21, // 16: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
+	20, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
+	21, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
+	9,  // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
 	7,  // 17: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
 	8,  // 18: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
 	15, // 19: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
@@ -2128,9 +2237,9 @@ func file_wire_proto_init() {
 	}
 	file_wire_proto_msgTypes[5].OneofWrappers = []any{
 		(*Bulk_Enqueue)(nil),
-		(*Bulk_Finish)(nil),
 		(*Bulk_CacheDescribed)(nil),
 		(*Bulk_CacheChanged)(nil),
+		(*Bulk_Finish)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

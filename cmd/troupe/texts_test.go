@@ -98,7 +98,7 @@ func metricTexts(seen map[string]bool) (lines []string) {
 
 // unread are packages without texts for users: tests, generators, and checks for
 // developers.
-var unread = []string{"testkit", "internal/archtest", "internal/invariants", "gpu/cpu/kernel/gen", "lab/ggufwrite"}
+var unread = []string{"testkit", "internal/archtest", "internal/invariants", "gpu/cpu/kernel/gen", "cluster/wire/gen", "lab/ggufwrite"}
 
 // developers are functions with strings that are for developers, or not text.
 var developers = regexp.MustCompile(`^(panic|invariants\.\w+|(\w+\.)?[Cc]heck[fF]?|regexp\.MustCompile|strings\.\w+|bytes\.\w+)$`)
@@ -122,8 +122,8 @@ func literals(t *testing.T, root string, seen map[string]bool) []string {
 		if !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
+		if err != nil || ast.IsGenerated(file) {
 			return err
 		}
 		for _, text := range textsOf(file) {

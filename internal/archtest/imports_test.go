@@ -50,6 +50,10 @@ var rules = []rule{
 	{"memory/radix/policies", []string{"memory/radix"}, impure, "the names of policies belong to settings, not to the tree"},
 	{"sched", []string{"messages", "internal/invariants", "internal/paging", "internal/splitmix"}, impure, "a core is a plain value: the simulator runs it by the million"},
 	{"sched/dispatch", []string{"messages", "internal/invariants", "sched/route"}, impure, "dispatch knows engines by their messages only"},
+	{"sched/portal", []string{"messages", "internal/invariants"}, impure, "the portal knows engine and gateways by their messages only"},
+	{"cluster/link", []string{"messages", "internal/invariants", "cluster/wire"}, impure, "a core is a plain value: the simulator cuts links by the million"},
+	{"cluster/wire", []string{"messages"}, []string{"github.com/asynkron/", "net", "os", "log", "C", "math/rand", "crypto/rand", "github.com/rs/zerolog"}, "it translates messages and knows no connection; the generated types need sync"},
+	{"cluster/wire/gen", nil, nil, "it writes Go files and is not part of the product"},
 	{"sched/former", []string{"messages", "internal/invariants", "internal/paging", "sched/pace"}, impure, "the batch former knows the queue by its messages only"},
 	{"model", []string{"model", "gpu", "messages", "internal/paging"}, []string{"github.com/asynkron/", "net/http"}, "models turn step batches into device steps and know no actor"},
 	{"model/weights", []string{"model", "gpu", "messages", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "weights are files, and know no engine"},
@@ -103,7 +107,7 @@ var floors = []struct {
 	packages []string // prefixes; the longest that fits a package decides
 }{
 	{"vocabulary: messages, and programs for devices", []string{"messages", "gpu", "internal"}},
-	{"cores: the decisions", []string{"request", "sched", "memory"}},
+	{"cores: the decisions", []string{"request", "sched", "memory", "cluster"}},
 	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/stepqueue", "gpu/quant"}},
 	{"shells: the actors around the cores", []string{"actors", "telemetry"}},
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
@@ -112,7 +116,7 @@ var floors = []struct {
 // beside are the rooms that no package of the serving path imports, but for the
 // binary itself, which composes all commands.
 var (
-	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "internal/archtest"}, labCommands...)
+	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "cluster/wire/gen", "internal/archtest"}, labCommands...)
 	// labCommands measure, replay and look inside.
 	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
 )
@@ -175,7 +179,7 @@ func TestImports(t *testing.T) {
 
 // Cores get the time as an argument.
 func TestCoresCallNoClock(t *testing.T) {
-	for _, core := range []string{"messages", "request", "memory", "sched", "gpu"} {
+	for _, core := range []string{"messages", "request", "memory", "sched", "cluster", "gpu"} {
 		for _, file := range goFiles(t) {
 			if !within(file, core) || core == "gpu" && filepath.Dir(file) != core {
 				continue

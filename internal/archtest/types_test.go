@@ -52,7 +52,7 @@ func typesOf(t *testing.T, path string) *checked {
 		t.Fatalf("go list %s: %v", path, err)
 	}
 	c := &checked{path: path, fset: token.NewFileSet(), files: map[string]*ast.File{},
-		info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
+		info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
 	var all []*ast.File
 	for name := range strings.FieldsSeq(string(names)) {
 		file, err := parser.ParseFile(c.fset, filepath.Join(root, path, name), nil, parser.SkipObjectResolution|parser.ParseComments)

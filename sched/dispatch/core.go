@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"slices"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -39,6 +37,17 @@ type engine struct {
 	up     bool
 	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
 	seq    uint64 // of its newest StepResults
+}
+
+// fits reports whether an engine can hold a request, and continues its output.
+func (e *engine) fits(r *messages.EngineRequest) bool {
+	switch {
+	case len(r.Output) > 0 && r.Fingerprint != e.facts.Fingerprint:
+		return false
+	case e.facts.PoolTokens > 0:
+		return len(r.Prompt)+r.Params.MaxTokens <= e.facts.PoolTokens
+	}
+	return true
 }
 
 // relayed is a StepResults to intake. It shares the slices of the engine's own message,
@@ -87,10 +96,6 @@ func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	}
 	out.Record(messages.StaleMessages, 1)
 	return nil
-}
-
-func (c *Core) anyUp() bool {
-	return slices.ContainsFunc(c.engines, func(e engine) bool { return e.up })
 }
 
 func (c *Core) check() {

@@ -11,7 +11,9 @@
 //	          FailEpoch (intake): all engines start over;
 //	          EpochStarted, EpochEnded (supervisor), StepResults (former): as intake;
 //	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): an engine's answers;
-//	          CacheChanged (cache): what the router should know
+//	          CacheChanged (cache): what the router should know;
+//	          EngineJoined, EngineLeft (link): an engine of a cluster can be reached, or not any more;
+//	          EngineReported (link): its speed, and the requests of other gateways
 //	Sends:    EnqueueRequests, FinishRequests (queue): to the request's engine;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): to every engine;
 //	          StepResults (former): back for reuse, to the engine that they came from;
@@ -19,9 +21,9 @@
 //	          EpochStarted, EpochEnded (intake): the first engine is up, an engine has lost requests;
 //	          CacheChanged (observer): passed on;
 //	          FailEpoch (supervisor): results have a gap, or all engines start over
-//	State:    epochs of the engines, the engine of each request, held requests, open questions
+//	State:    facts and epochs of the engines, the engine of each request, held requests, open questions
 //	On failure: restarted; the next incarnation sends EpochEnded to intake and FailEpoch to every
-//	          supervisor, so that all start over
+//	          supervisor, so that all start over. In a cluster FailEpoch ends the links instead
 //
 // # Floors
 //

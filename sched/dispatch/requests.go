@@ -7,17 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
-// fits reports whether an engine can hold a request, and continues its output.
-func (e *engine) fits(r *messages.EngineRequest) bool {
-	switch {
-	case len(r.Output) > 0 && r.Fingerprint != e.facts.Fingerprint:
-		return false
-	case e.facts.PoolTokens > 0:
-		return len(r.Prompt)+r.Params.MaxTokens <= e.facts.PoolTokens
-	}
-	return true
-}
-
 // enqueue gives each engine its new requests in one message, and holds those that no
 // engine can have at present.
 func (c *Core) enqueue(requests []*messages.EngineRequest, out *messages.Outbox) {

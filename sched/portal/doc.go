@@ -20,7 +20,7 @@
 // # Floors
 //
 //	core
-//	results questions requests
 //	epochs
+//	results questions requests
 //	handle
 package portal

@@ -164,7 +164,7 @@ func TestCrashPoints(t *testing.T) {
 
 // TestClusters has engines behind a gateway, whose links are cut and begin again.
 func TestClusters(t *testing.T) {
-	from, to := seeds(t, 3000, 10000)
+	from, to := seeds(t, 400, 10000)
 	total := runAll(t, from, to, func(seed uint64) Config {
 		c := Random(seed)
 		c.Cluster, c.Engines, c.Cuts = true, 1+int(seed%4), []float64{0, 0.0005, 0.003}[seed%3]
