@@ -33,6 +33,7 @@ type Core struct {
 
 type engine struct {
 	facts  messages.EngineFacts
+	joined bool            // always for an engine of this process
 	header messages.Header // of its epoch
 	up     bool
 	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
@@ -78,6 +79,7 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 		admitted: map[messages.RequestID]struct{}{}, moving: map[messages.RequestID]struct{}{},
 	}
 	for i := range c.engines {
+		c.engines[i].joined = true
 		c.router.SetAvailable(i, false)
 	}
 	return c

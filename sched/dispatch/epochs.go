@@ -19,7 +19,7 @@ func (c *Core) join(m *messages.EngineJoined, out *messages.Outbox) {
 		c.engines = append(c.engines, engine{})
 	}
 	c.engineDown(i, &messages.EpochEnded{Cause: "the engine has joined again"}, out) // if its end was missed
-	c.engines[i].facts = m.Facts
+	c.engines[i].facts, c.engines[i].joined = m.Facts, true
 	c.router.Join(i)
 	c.router.SetAvailable(i, false)
 }
@@ -39,7 +39,7 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 		}
 	}
 	c.engineDown(int(m.Engine), end, out)
-	c.engines[m.Engine].facts = messages.EngineFacts{}
+	c.engines[m.Engine].facts, c.engines[m.Engine].joined = messages.EngineFacts{}, false
 }
 
 func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
@@ -51,14 +51,15 @@ func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
 }
 
 // engineUp makes an engine's new epoch available. The first one lets intake submit, and
-// gets the requests that were held.
+// gets the requests that were held. One that has not joined has a link that an earlier
+// incarnation began: it is about to end, and the engine's facts are not known.
 func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
-	if int(h.Engine) >= len(c.engines) || h.Epoch <= c.engines[h.Engine].header.Epoch {
+	if int(h.Engine) >= len(c.engines) || !c.engines[h.Engine].joined || h.Epoch <= c.engines[h.Engine].header.Epoch {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
 	c.engineDown(int(h.Engine), &messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
-	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, header: h, up: true}
+	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, header: h, up: true}
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
 		c.started = true

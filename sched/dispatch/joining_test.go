@@ -43,6 +43,25 @@ func TestEnginesJoinAndLeave(t *testing.T) {
 	}
 }
 
+// A link that an earlier incarnation of dispatch began may tell of a new epoch before it
+// ends. Its engine gets nothing: tokens without a fingerprint could be continued nowhere.
+func TestAnEngineThatHasNotJoinedIsNotUsed(t *testing.T) {
+	s := newScene(t, 0)
+	s.join(1, messages.EngineFacts{Fingerprint: "a"})
+	s.submit(1)
+	if sends := s.up(0, 5); len(sends) > 0 {
+		t.Errorf("engine 0 has not joined, and causes %v", sends)
+	}
+	s.step(&messages.EngineLeft{Engine: 0, Goodbye: true})
+	if to := given(s.up(1, 1)); len(to) != 1 || to[1] != 1 {
+		t.Errorf("engine 1 has joined, and the engines get %v", to)
+	}
+	s.join(0, messages.EngineFacts{Fingerprint: "a"})
+	if sends := s.up(0, 6); s.engines[0].facts.Fingerprint != "a" || !s.engines[0].up {
+		t.Errorf("engine 0 joins, and causes %v", sends)
+	}
+}
+
 // A request with output waits for an engine with equal numerics, one that is too large for
 // a pool for a larger pool. Others are not held up by them.
 func TestRequestsWaitForAnEngineThatFits(t *testing.T) {
