@@ -127,19 +127,30 @@ func (r *request) take(o *messages.CallOutput) error {
 	return nil
 }
 
+func (r *request) ids() []int32 {
+	tokens := make([]int32, len(r.tokens))
+	for i := range r.tokens {
+		tokens[i] = r.tokens[i].Token
+	}
+	return tokens
+}
+
+// checkTokens checks what the client has got so far.
+func (r *request) checkTokens() error {
+	tokens := r.ids()
+	if n := len(tokens); n > len(r.want) || !slices.Equal(tokens, r.want[:n]) {
+		return fmt.Errorf("request %d: the client has tokens %v, want %v", r.id, tokens, r.want)
+	}
+	return nil
+}
+
 // finished checks the whole outcome at the client. cut says that the client
 // left or aborted, or that quarantine may have ended the request.
 func (r *request) finished(c *Config, cut bool) error {
 	if r.finish == nil {
 		return fmt.Errorf("request %d never finished", r.id)
 	}
-	tokens := make([]int32, len(r.tokens))
-	for i := range r.tokens {
-		tokens[i] = r.tokens[i].Token
-	}
-	if n := len(tokens); n > len(r.want) || !slices.Equal(tokens, r.want[:n]) {
-		return fmt.Errorf("request %d: the client has tokens %v, want %v", r.id, tokens, r.want)
-	}
+	tokens := r.ids()
 	if r.usage.CompletionTokens != len(tokens) || r.usage.PromptTokens != len(r.sub.Prompt) {
 		return fmt.Errorf("request %d: usage %+v with %d and %d tokens", r.id, r.usage, len(r.sub.Prompt), len(tokens))
 	}

@@ -6,46 +6,67 @@ import (
 	"github.com/troupe-engine/troupe/cluster/link"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
-	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/portal"
 )
 
-// bridge is the link between the gateway and an engine, with the portal behind it. Frames
-// go through protobuf. The network cuts it now and then; then a new one begins.
+// bridge is between a gateway and an engine: one link after the other. Frames go through
+// protobuf. The network cuts a link now and then; then a new one begins.
 type bridge struct {
-	portal *portal.Core
-	near   *link.Engine  // the gateway's end
-	far    *link.Gateway // the engine's end
-	epoch  messages.Epoch
+	*World
+	gateway *gateway
+	engine  *engine
+	near    *link.Engine  // the gateway's end; nil after the death of its process
+	far     *link.Gateway // the engine's end; likewise
+	epoch   messages.Epoch
+	life    int // counts the links
 }
+
+// fingerprint is of all engines.
+const fingerprint = "simulated"
 
 // network is where cuts come from, and clocks.
 var network = place{role: messages.Client}
 
 // relink says that a new link may begin once an old one is over.
-type relink struct{ old *link.Engine }
+type relink struct{ life int }
 
-// nearEnd is the gateway's end of the link to an engine, farEnd the engine's.
-func (e *engine) nearEnd() place { return place{role: messages.Link, of: e} }
-func (e *engine) farEnd() place  { return e.at(messages.Link) }
+func (b *bridge) nearEnd() place {
+	return place{role: messages.Link, gateway: b.gateway, link: b}
+}
 
-// newLink begins the life of a connection.
-func (e *engine) newLink() {
-	b := &e.bridge
-	limits := wire.Limits{Vocab: vocab, Context: e.cfg.ContextLength + 1, Logprobs: 5}
-	opt := link.Options{Limits: limits, Timeout: 1 << 40, Window: 1 << 10}
-	near := opt
-	near.Slot, near.Epoch, near.Facts = e.id, b.epoch, messages.EngineFacts{Fingerprint: "simulated", PoolTokens: e.cfg.Pages * e.cfg.PageSize}
-	b.near, b.far = link.NewEngine(near), link.NewGateway(opt)
-	// Each end is a new actor, with an empty mailbox.
-	for _, l := range e.links {
-		if l.to == e.nearEnd() || l.to == e.farEnd() {
-			e.mail[l] = nil
+func (b *bridge) farEnd() place {
+	return place{role: messages.Link, engine: b.engine, link: b}
+}
+
+// between finds the way from a gateway to an engine.
+func (w *World) between(g *gateway, e *engine) *bridge {
+	for _, b := range w.bridges {
+		if b.gateway == g && b.engine == e {
+			return b
 		}
 	}
-	e.post(e.nearEnd(), &messages.HeartbeatDue{})
-	e.post(e.farEnd(), &messages.HeartbeatDue{})
+	panic("no way between the processes")
 }
+
+// connect begins a link.
+func (b *bridge) connect() {
+	limits := wire.Limits{Vocab: vocab, Context: b.cfg.ContextLength + 1, Logprobs: 5}
+	near := link.Options{Limits: limits, Timeout: 1 << 40, Window: 1 << 10}
+	far := near
+	near.Slot, near.Epoch, near.Facts = b.engine.id, b.epoch, messages.EngineFacts{Fingerprint: fingerprint, PoolTokens: b.cfg.Pages * b.cfg.PageSize}
+	far.Slot = b.gateway.slot
+	b.near, b.far, b.life = link.NewEngine(near), link.NewGateway(far), b.life+1
+	// Each end is a new actor, with an empty mailbox.
+	b.loseMail(func(p place) bool { return p.link == b })
+	b.post(b.nearEnd(), &messages.HeartbeatDue{})
+	b.post(b.farEnd(), &messages.HeartbeatDue{})
+}
+
+// again has a new link begin once both ends of this one are over.
+func (b *bridge) again() { b.post(b.nearEnd(), relink{b.life}) }
+
+func (b *bridge) nearOver() bool { return b.near == nil || b.near.Over() }
+func (b *bridge) farOver() bool  { return b.far == nil || b.far.Over() }
 
 // post puts a message of the network on its way.
 func (w *World) post(to place, msg any) {
@@ -55,65 +76,64 @@ func (w *World) post(to place, msg any) {
 
 // disturbLinks cuts a link now and then, and lets clocks run.
 func (w *World) disturbLinks() {
-	e := w.engines[w.rnd.IntN(len(w.engines))]
+	b := w.bridges[w.rnd.IntN(len(w.bridges))]
 	if w.rnd.IntN(30) == 0 {
-		w.post(pick(w.rnd, e.nearEnd(), e.farEnd()), &messages.HeartbeatDue{})
+		w.post(pick(w.rnd, b.nearEnd(), b.farEnd()), &messages.HeartbeatDue{})
 	}
 	if w.cfg.Cuts > 0 && !w.last && w.rnd.Float64() < w.cfg.Cuts {
-		e.cutLink()
+		b.cut()
 	}
 }
 
-// cutLink loses the frames on their way. Each end learns of it at some time.
-func (e *engine) cutLink() {
-	e.stats.Cuts++
-	for _, l := range e.links {
-		if l.from == e.nearEnd() && l.to == e.farEnd() || l.from == e.farEnd() && l.to == e.nearEnd() {
-			e.mail[l] = nil
-		}
-	}
-	e.post(e.nearEnd(), &messages.LinkBroken{Cause: "cut"})
-	e.post(e.farEnd(), &messages.LinkBroken{Cause: "cut"})
-	e.post(e.nearEnd(), relink{e.bridge.near})
+// cut loses the frames on their way. Each end learns of it at some time.
+func (b *bridge) cut() {
+	b.stats.Cuts++
+	b.mail[way{b.nearEnd(), b.farEnd()}] = nil
+	b.mail[way{b.farEnd(), b.nearEnd()}] = nil
+	b.post(b.nearEnd(), &messages.LinkBroken{Cause: "cut"})
+	b.post(b.farEnd(), &messages.LinkBroken{Cause: "cut"})
+	b.again()
 }
 
-// stepBridge runs the cores of a link.
-func (w *World) stepBridge(to place, msg any) {
-	e, near := to.engine, false
-	if to.of != nil {
-		e, near = to.of, true
-	}
-	b := &e.bridge
+// step runs the core of an end.
+func (b *bridge) step(to place, msg any) {
 	if m, again := msg.(relink); again {
-		switch {
-		case m.old != b.near: // it has begun
-		case b.near.Over() && b.far.Over():
-			b.epoch = b.near.Epoch()
-			e.newLink()
-		default: // an end that hears nothing ends by itself
-			if b.near.Over() || b.far.Over() {
-				e.post(e.farEnd(), &messages.LinkBroken{Cause: "silence"})
-				e.post(e.nearEnd(), &messages.LinkBroken{Cause: "silence"})
-			}
-			e.post(e.nearEnd(), msg)
-		}
+		b.relink(m)
 		return
 	}
 	if text, ok := msg.([]byte); ok {
 		f := &wire.Frame{}
 		if err := proto.Unmarshal(text, f); err != nil {
-			w.fail("a frame: %w", err)
+			b.fail("a frame: %w", err)
 		}
 		msg = &messages.FrameReceived{Frame: f}
 	}
-	over := b.near.Over() || b.far.Over()
-	if near {
-		b.near.Handle(w.now(), msg.(messages.ToLink), &w.out)
-	} else {
-		b.far.Handle(w.now(), msg.(messages.ToLink), &w.out)
+	over := b.nearOver() || b.farOver()
+	switch {
+	case to.gateway != nil && b.near != nil:
+		b.near.Handle(b.now(), msg.(messages.ToLink), &b.out)
+	case to.engine != nil && b.far != nil:
+		b.far.Handle(b.now(), msg.(messages.ToLink), &b.out)
 	}
-	if !over && (b.near.Over() || b.far.Over()) {
-		e.post(e.nearEnd(), relink{e.bridge.near})
+	if !over && (b.nearOver() || b.farOver()) {
+		b.again()
+	}
+}
+
+func (b *bridge) relink(m relink) {
+	switch {
+	case m.life != b.life || b.gateway.dead || b.engine.dead: // another has begun, or none will
+	case b.nearOver() && b.farOver():
+		if b.near != nil {
+			b.epoch = b.near.Epoch()
+		}
+		b.connect()
+	default: // an end that hears nothing ends by itself
+		if b.nearOver() || b.farOver() {
+			b.post(b.farEnd(), &messages.LinkBroken{Cause: "silence"})
+			b.post(b.nearEnd(), &messages.LinkBroken{Cause: "silence"})
+		}
+		b.post(b.nearEnd(), m)
 	}
 }
 
@@ -130,25 +150,13 @@ func frame(msg any) any {
 	return text
 }
 
-// crashDispatch has the gateway start over: every link ends and begins again.
-func (w *World) crashDispatch() {
-	own := w.dispatch.Own()
-	w.dispatch = dispatch.New(own.Epoch, w.cfg.dispatch())
-	w.dispatch.Handle(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
-	for _, s := range w.out.Sends {
-		w.send(place{role: messages.Dispatch}, s.To, s.Msg)
-	}
-	w.out.Reset()
-	for _, e := range w.engines {
-		e.stats.Cuts++
-		e.post(e.nearEnd(), &messages.EndLink{Cause: "dispatch crashed"})
-		e.post(e.nearEnd(), relink{e.bridge.near})
-	}
-}
-
-// crashPortal ends the link and the epoch of the engine.
+// crashPortal ends all links and the epoch of the engine.
 func (e *engine) crashPortal() {
-	e.bridge.portal = portal.New()
-	e.cutLink()
+	e.portal = portal.New()
+	for _, b := range e.bridges {
+		if b.engine == e {
+			b.cut()
+		}
+	}
 	e.end(nil)
 }

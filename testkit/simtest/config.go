@@ -43,10 +43,13 @@ type Config struct {
 	Conservative float64 // multiplies Ratio; 0: 1
 
 	Engines int // behind one intake; 0: 1
-	// Cluster puts the engines behind a gateway: links and portals are between them and
-	// dispatch. Cuts is the probability of a cut of a link, per message.
-	Cluster bool
-	Cuts    float64
+	// Cluster puts the engines behind gateways: links and portals are between them and
+	// each dispatch.
+	Cluster  bool
+	Gateways int // of the cluster; 0: 1
+	// Cuts is the probability of a cut of a link, per message. Deaths is that of the end of
+	// a process; two of three start again.
+	Cuts, Deaths float64
 
 	// Crashes and DeviceErrors are probabilities, per message and per step.
 	Crashes      float64
@@ -63,8 +66,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t cuts=%g",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Cuts)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t gateways=%d cuts=%g deaths=%g",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Gateways, c.Cuts, c.Deaths)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.
@@ -114,6 +117,8 @@ func Random(seed uint64) Config {
 	c.Engines = pick(more, 1, 1, 2, 3)
 	if c.Cluster = more.IntN(4) == 0; c.Cluster {
 		c.Cuts = pick(more, 0, 0.0005, 0.003)
+		c.Gateways = pick(more, 1, 1, 2, 3)
+		c.Deaths = pick(more, 0, 0, 0.0003, 0.001)
 	}
 	return c
 }
@@ -172,7 +177,7 @@ func (c *Config) calls(r *rand.Rand) []*call {
 	var calls []*call
 	var prompts [][]int32
 	for n := 0; n < c.Requests; {
-		k := newCall(r, messages.CallID(len(calls)+1))
+		k := newCall(r)
 		if r.Float64() < c.Cancels {
 			k.leaveAt = r.IntN(600)
 		}

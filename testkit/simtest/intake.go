@@ -11,7 +11,8 @@ import (
 
 // call is one call of a client.
 type call struct {
-	id       messages.CallID
+	gateway  *gateway
+	id       messages.CallID // of its gateway
 	requests []*request
 	events   chan messages.CallEvent
 	leaveAt  int // messages after which the client leaves; -1: never
@@ -19,10 +20,11 @@ type call struct {
 	accepted bool
 	left     bool // aborted or dropped
 	dropped  bool // its client has stopped reading
+	lost     bool // its gateway has died
 }
 
-func newCall(r *rand.Rand, id messages.CallID) *call {
-	return &call{id: id, events: make(chan messages.CallEvent, pick(r, 4, 5, 64)), leaveAt: -1}
+func newCall(r *rand.Rand) *call {
+	return &call{events: make(chan messages.CallEvent, pick(r, 4, 5, 64)), leaveAt: -1}
 }
 
 func (k *call) userID() string { return "user-" + strconv.Itoa(int(k.id)) }
@@ -48,67 +50,75 @@ func (d detokenizer) Flush() string { return "" }
 func (w *World) arrive() {
 	k := w.calls[w.arrived]
 	w.arrived++
+	if k.lost = k.gateway.dead; k.lost {
+		return // nothing listens
+	}
 	k.sent = true
 	m := &messages.SubmitRequests{Call: k.id, UserID: k.userID(), Events: k.events}
 	for _, q := range k.requests {
 		m.Requests = append(m.Requests, q.sub)
 	}
-	w.send(place{role: messages.Client}, messages.Intake, m)
+	w.send(k.gateway.at(messages.Client), messages.Intake, m)
 }
 
 // disturb lets clients leave that are due, lets one read, and now and then asks for a
 // flush or an audit, or changes the limits.
 func (w *World) disturb() {
 	for _, k := range w.calls[:w.arrived] {
-		if k.leaveAt < 0 || k.leaveAt > w.stats.Delivered || k.left {
+		if k.leaveAt < 0 || k.leaveAt > w.stats.Delivered || k.left || k.lost {
 			continue
 		}
 		k.left = true
 		if w.rnd.IntN(2) == 0 {
 			k.dropped = true
-			w.send(place{role: messages.Client}, messages.Intake, &messages.DropCall{Call: k.id})
+			w.send(k.gateway.at(messages.Client), messages.Intake, &messages.DropCall{Call: k.id})
 		} else {
-			w.send(place{role: messages.Client}, messages.Intake, &messages.AbortRequests{UserID: k.userID()})
+			w.send(k.gateway.at(messages.Client), messages.Intake, &messages.AbortRequests{UserID: k.userID()})
 		}
 	}
 	if w.cfg.Cluster {
 		w.disturbLinks()
+		w.disturbProcesses()
 	}
 	if w.arrived > 0 && w.rnd.IntN(3) == 0 {
 		w.read(w.calls[w.rnd.IntN(w.arrived)])
 	}
 	if w.rnd.IntN(150) == 0 && w.arrived < len(w.calls) {
+		g := w.gateways[0]
+		if len(w.gateways) > 1 {
+			g = pick(w.rnd, w.livingGateways()...)
+		}
 		switch w.rnd.IntN(3) {
 		case 0:
-			w.askFlush()
+			g.askFlush()
 		case 1:
-			w.askAudit()
+			g.askAudit()
 		default:
-			w.configure()
+			g.configure()
 		}
 	}
 }
 
-func (w *World) askFlush() {
+func (g *gateway) askFlush() {
 	reply := make(chan string, 1)
-	w.flushes = append(w.flushes, reply)
-	w.send(place{role: messages.Client}, messages.Intake, &messages.AskCacheFlush{Reply: reply})
+	g.flushes = append(g.flushes, reply)
+	g.send(g.at(messages.Client), messages.Intake, &messages.AskCacheFlush{Reply: reply})
 }
 
 // configure sends intake limits that no call of the run exceeds, or that are out of
 // range.
-func (w *World) configure() {
-	limits := messages.IntakeLimits{MaxOpenRequests: 1000 + w.rnd.IntN(3)}
-	if w.rnd.IntN(2) == 0 {
+func (g *gateway) configure() {
+	limits := messages.IntakeLimits{MaxOpenRequests: 1000 + g.rnd.IntN(3)}
+	if g.rnd.IntN(2) == 0 {
 		limits.QueueTimeout = -1
 	}
-	w.send(place{role: messages.Client}, messages.Intake, &messages.ConfigureIntake{Limits: limits, Reply: make(chan string, 1)})
+	g.send(g.at(messages.Client), messages.Intake, &messages.ConfigureIntake{Limits: limits, Reply: make(chan string, 1)})
 }
 
-func (w *World) askAudit() {
+func (g *gateway) askAudit() {
 	reply := make(chan *messages.SlotsAudited, 1)
-	w.audits = append(w.audits, reply)
-	w.send(place{role: messages.Client}, messages.Intake, &messages.AskAudit{Reply: reply})
+	g.audits = append(g.audits, reply)
+	g.send(g.at(messages.Client), messages.Intake, &messages.AskAudit{Reply: reply})
 }
 
 // askLast empties the cache once everything is over, and counts.
@@ -117,15 +127,17 @@ func (w *World) askLast() bool {
 		return false
 	}
 	w.last = true
-	w.askAudit()
-	w.askFlush()
-	w.askAudit()
+	for _, g := range w.livingGateways() {
+		g.askAudit()
+		g.askFlush()
+		g.askAudit()
+	}
 	return true
 }
 
 // read drains a call's channel and reports whether anything was in it.
 func (w *World) read(k *call) (any bool) {
-	if k.dropped {
+	if k.dropped || k.lost {
 		return false
 	}
 	for {
@@ -151,7 +163,7 @@ func (w *World) event(k *call, ev messages.CallEvent) {
 			w.fail("%w", err)
 		}
 		if ev.Paused {
-			w.send(place{role: messages.Client}, messages.Intake, &messages.ResumeOutput{Call: k.id})
+			w.send(k.gateway.at(messages.Client), messages.Intake, &messages.ResumeOutput{Call: k.id})
 		}
 	default:
 		w.fail("call %d got %T: %+v", k.id, ev, ev)
@@ -159,45 +171,45 @@ func (w *World) event(k *call, ev messages.CallEvent) {
 }
 
 // takeIntake runs intake's core and notes its input.
-func (w *World) takeIntake(msg messages.ToIntake) {
+func (g *gateway) takeIntake(msg messages.ToIntake) {
 	switch m := msg.(type) {
 	case *messages.SubmitRequests:
-		for _, q := range w.calls[m.Call-1].requests {
+		for _, q := range g.own[m.Call-1].requests {
 			if q.id == 0 {
-				w.byID = append(w.byID, q)
-				q.id = messages.RequestID(len(w.byID))
+				g.byID = append(g.byID, q)
+				q.id = messages.RequestID(len(g.byID))
 			}
 		}
 	case *messages.AbortRequests, *messages.DropCall:
-		w.noteLeft(m)
+		g.noteLeft(m)
 	case *messages.EpochStarted:
-		w.heard, w.standing, w.seq = m.Header, true, 0
-		for _, q := range w.byID {
+		g.heard, g.standing, g.seq = m.Header, true, 0
+		for _, q := range g.byID {
 			q.finishes, q.acks, q.released = 0, 0, false
 		}
 	case *messages.EpochEnded:
 		if m.Requests == nil {
-			w.standing = false
+			g.standing = false
 		}
 	case *messages.FlushRefused:
-		w.stats.Refusals++
-		if m.Running < 1 && w.dispatch == nil { // of several engines none may be up
-			w.fail("a flush was refused with %d requests running", m.Running)
+		g.stats.Refusals++
+		if m.Running < 1 && g.dispatch == nil { // of several engines none may be up
+			g.fail("a flush was refused with %d requests running", m.Running)
 		}
 	case *messages.CacheFlushed:
-		w.stats.Flushes++
+		g.stats.Flushes++
 	}
-	w.intake.Handle(w.now(), msg, &w.out)
+	g.intake.Handle(g.now(), msg, &g.out)
 	// After the core: if it panics, these messages do not count.
 	switch m := msg.(type) {
 	case *messages.StepResults:
-		if m.Header == w.heard && w.standing {
-			w.heardResults(m)
+		if m.Header == g.heard && g.standing {
+			g.heardResults(m)
 		}
 	case *messages.EpochEnded:
-		if m.Requests != nil && m.Header == w.heard && w.standing && w.next(m.Seq) {
+		if m.Requests != nil && m.Header == g.heard && g.standing && g.next(m.Seq) {
 			for _, id := range m.Requests {
-				w.byID[id-1].released = false
+				g.byID[id-1].released = false
 			}
 		}
 	}
@@ -205,8 +217,8 @@ func (w *World) takeIntake(msg messages.ToIntake) {
 
 // noteLeft ends the requests of a call whose client has left; intake gets the message
 // now.
-func (w *World) noteLeft(msg any) {
-	for _, k := range w.calls {
+func (g *gateway) noteLeft(msg any) {
+	for _, k := range g.own {
 		drop, isDrop := msg.(*messages.DropCall)
 		abort, isAbort := msg.(*messages.AbortRequests)
 		if isDrop && drop.Call == k.id || isAbort && abort.UserID == k.userID() {
@@ -218,31 +230,34 @@ func (w *World) noteLeft(msg any) {
 }
 
 // next checks a sequence number of intake's input. After a gap nothing counts.
-func (w *World) next(seq uint64) bool {
-	if w.seq++; seq == w.seq {
+func (g *gateway) next(seq uint64) bool {
+	if g.seq++; seq == g.seq {
 		return true
 	}
 	// One was lost when intake crashed; intake must also have seen it, and
 	// the supervisor fails the run if the epoch has not ended already.
-	w.standing = false
-	if n := len(w.out.Sends); n == 0 || w.out.Sends[n-1].To != messages.Supervisor {
-		w.fail("number %d follows %d and intake does not fail the epoch", seq, w.seq-1)
+	g.standing = false
+	if n := len(g.out.Sends); n == 0 || g.out.Sends[n-1].To != messages.Supervisor {
+		g.fail("number %d follows %d and intake does not fail the epoch", seq, g.seq-1)
 	}
 	return false
 }
 
-func (w *World) heardResults(m *messages.StepResults) {
-	if !w.next(m.Seq) {
+func (g *gateway) heardResults(m *messages.StepResults) {
+	if !g.next(m.Seq) {
 		return
 	}
+	if g.cfg.Cluster && len(m.Tokens) > 0 && m.Fingerprint != fingerprint {
+		g.fail("tokens come from an engine with the fingerprint %q", m.Fingerprint)
+	}
 	for i := range m.Tokens {
-		if err := w.byID[m.Tokens[i].ID-1].heard(&m.Tokens[i]); err != nil {
-			w.fail("%w", err)
+		if err := g.byID[m.Tokens[i].ID-1].heard(&m.Tokens[i]); err != nil {
+			g.fail("%w", err)
 		}
 	}
 	for i := range m.Ended {
-		if err := w.byID[m.Ended[i].ID-1].heardEnd(&m.Ended[i]); err != nil {
-			w.fail("%w", err)
+		if err := g.byID[m.Ended[i].ID-1].heardEnd(&m.Ended[i]); err != nil {
+			g.fail("%w", err)
 		}
 	}
 }
@@ -254,31 +269,42 @@ func (w *World) finish() {
 			if k.dropped {
 				continue
 			}
-			if err := q.finished(&w.cfg, k.left || w.cfg.SuspectLimit > 0); err != nil {
+			err := q.checkTokens()
+			if err == nil && !k.lost {
+				err = q.finished(&w.cfg, k.left || w.cfg.SuspectLimit > 0)
+			}
+			if err != nil {
 				w.fail("%w", err)
 			}
 		}
 	}
-	if n := w.table.Open(); n > 0 {
-		w.fail("%d requests are open in intake's table", n)
+	for _, g := range w.livingGateways() {
+		g.finish()
 	}
-	for _, reply := range w.flushes {
-		if len(reply) != 1 {
-			w.fail("a flush has no answer")
-		}
-	}
-	for _, reply := range w.audits {
-		if len(reply) != 1 {
-			w.fail("an audit has no answer")
-		} else if a := <-reply; a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total%w.cfg.Pages != 0) {
-			w.fail("an audit says %+v", a)
-		}
-	}
-	for _, e := range w.engines {
+	for _, e := range w.livingEngines() {
 		e.finish()
 	}
 	if w.stats.Steps > 0 && w.stats.Epochs == 1 && w.stats.Audits == 0 {
 		w.fail("no audit passed")
+	}
+}
+
+// finish checks that every request and question has ended.
+func (g *gateway) finish() {
+	if n := g.table.Open(); n > 0 {
+		g.fail("%d requests are open in intake's table", n)
+	}
+	for _, reply := range g.flushes {
+		if len(reply) != 1 {
+			g.fail("a flush has no answer")
+		}
+	}
+	for _, reply := range g.audits {
+		if len(reply) != 1 {
+			g.fail("an audit has no answer")
+		} else if a := <-reply; a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total%g.cfg.Pages != 0) {
+			g.fail("an audit says %+v", a)
+		}
 	}
 }
 
@@ -291,7 +317,7 @@ func (e *engine) finish() {
 	if load.Running+load.Retracted+load.Leased > 0 || !load.Resting {
 		e.fail("the batch former holds %+v at the end", load)
 	}
-	if tree.Protected()+tree.Evictable() > 0 && e.stats.Epochs == len(e.engines) && e.stats.Cuts == 0 || e.alloc.Free()+tree.Evictable() != e.cfg.Pages {
+	if tree.Protected()+tree.Evictable() > 0 && e.stats.Epochs == len(e.engines) && e.stats.Cuts+e.stats.Deaths == 0 || e.alloc.Free()+tree.Evictable() != e.cfg.Pages {
 		e.fail("%d pages are free, %d evictable, %d protected at the end", e.alloc.Free(), tree.Evictable(), tree.Protected())
 	}
 	if e.queue.Waiting() > 0 {

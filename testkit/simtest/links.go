@@ -11,8 +11,15 @@ import (
 // place is a role of the world, or of one engine.
 type place struct {
 	role   messages.Actor
-	engine *engine // nil for clients, intake, dispatch and a gateway's ends of links
-	of     *engine // for a gateway's end of a link, the engine at the other end
+	engine *engine // nil for clients and what is in a gateway
+	// gateway is nil for what is in an engine, unless both are one process.
+	gateway *gateway
+	link    *bridge // for an end of a link
+}
+
+// dead reports whether the process of a place has died and was not started again.
+func (p place) dead() bool {
+	return p.engine != nil && p.engine.dead || p.gateway != nil && p.gateway.dead
 }
 
 // outlives reports whether a place of an engine is not of its epoch.
@@ -29,37 +36,48 @@ func (e *engine) at(role messages.Actor) place { return place{role: role, engine
 type way struct{ from, to place }
 
 // reach finds the place of a role for a sender: dispatch, if there is one, acts as an
-// engine to intake, and as intake to an engine.
+// engine to intake, and as intake to an engine. So do links and portals between them.
 func (w *World) reach(from place, to messages.Actor, msg any) place {
-	if w.cfg.Cluster {
-		switch {
-		case from.of != nil && to == messages.Peer:
-			return from.of.farEnd()
-		case from.role == messages.Link && to == messages.Peer:
-			return from.engine.nearEnd()
-		case from.role == messages.Dispatch && to != messages.Intake:
-			return w.engines[messages.HeaderOf(msg).Engine].nearEnd()
-		case from.role == messages.Portal && (to == messages.Intake || to == messages.Observer):
-			return from.engine.farEnd()
-		case from.engine != nil && from.role != messages.Portal && (to == messages.Intake || to == messages.Observer):
-			return from.engine.at(messages.Portal)
-		case to == messages.Intake && from.of != nil, to == messages.Dispatch, to == messages.Observer && from.of != nil:
-			return place{role: messages.Dispatch}
+	g, e := from.gateway, from.engine
+	switch from.role {
+	case messages.Client:
+		return g.at(to)
+	case messages.Intake:
+		if g.dispatch != nil {
+			return g.at(messages.Dispatch)
 		}
-	}
-	switch outer := from.engine == nil; {
-	case from.role == messages.Client, from.role == messages.Dispatch && to == messages.Intake:
-		return place{role: to}
-	case from.role == messages.Dispatch:
-		return w.engines[messages.HeaderOf(msg).Engine].at(to)
-	case outer && w.dispatch != nil, to == messages.Observer, to == messages.Intake && w.dispatch != nil:
-		return place{role: messages.Dispatch}
-	case to == messages.Intake:
-		return place{role: to}
-	case outer:
 		return w.engines[0].at(to)
+	case messages.Dispatch:
+		switch i := messages.HeaderOf(msg).Engine; {
+		case to == messages.Intake:
+			return g.at(to)
+		case w.cfg.Cluster:
+			return w.between(g, w.engines[i]).nearEnd()
+		default:
+			return w.engines[i].at(to)
+		}
+	case messages.Link:
+		switch {
+		case to == messages.Peer && g != nil:
+			return from.link.farEnd()
+		case to == messages.Peer:
+			return from.link.nearEnd()
+		case g != nil:
+			return g.at(messages.Dispatch)
+		}
+		return e.at(messages.Portal)
 	}
-	return from.engine.at(to)
+	switch out := to == messages.Intake || to == messages.Observer; {
+	case out && from.role == messages.Portal:
+		return w.between(w.gateways[messages.HeaderOf(msg).Engine], e).farEnd()
+	case out && w.cfg.Cluster:
+		return e.at(messages.Portal)
+	case out && w.several():
+		return w.gateways[0].at(messages.Dispatch)
+	case out:
+		return w.gateways[0].at(to)
+	}
+	return e.at(to)
 }
 
 // send puts a message on its way.
@@ -77,7 +95,7 @@ func (w *World) send(from place, role messages.Actor, msg any) {
 			if from.role != messages.Intake {
 				break // an engine of a cluster knows other ids
 			}
-			if w.byID[r.ID-1].alone && !r.Alone {
+			if from.gateway.byID[r.ID-1].alone && !r.Alone {
 				copied := *r
 				copied.Alone = true
 				m.Requests[i] = &copied

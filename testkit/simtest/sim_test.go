@@ -72,6 +72,7 @@ func (s *Stats) add(o Stats) {
 	s.Dropped += o.Dropped
 	s.Several += o.Several
 	s.Cuts += o.Cuts
+	s.Deaths += o.Deaths
 }
 
 func TestRandomSchedules(t *testing.T) {
@@ -167,12 +168,52 @@ func TestClusters(t *testing.T) {
 	from, to := seeds(t, 400, 10000)
 	total := runAll(t, from, to, func(seed uint64) Config {
 		c := Random(seed)
-		c.Cluster, c.Engines, c.Cuts = true, 1+int(seed%4), []float64{0, 0.0005, 0.003}[seed%3]
+		c.Cluster, c.Engines, c.Gateways, c.Cuts, c.Deaths = true, 1+int(seed%4), 1, []float64{0, 0.0005, 0.003}[seed%3], 0
 		return c
 	})
 	t.Logf("%+v", total)
 	if to-from > 100 && (total.Cuts == 0 || total.Flushes == 0 || total.Retractions == 0 || total.Steps == 0) {
 		t.Errorf("something was never exercised: %+v", total)
+	}
+}
+
+// TestGateways has several gateways over the same engines, and processes that die. A dead
+// gateway loses its clients, and nobody else's.
+func TestGateways(t *testing.T) {
+	from, to := seeds(t, 400, 10000)
+	total := runAll(t, from, to, func(seed uint64) Config {
+		c := Random(seed)
+		c.Cluster, c.Engines, c.Gateways = true, 1+int(seed%3), 2+int(seed/3%2)
+		c.Cuts, c.Deaths = []float64{0, 0.0005, 0.003}[seed/6%3], []float64{0, 0.0005, 0.002}[seed/18%3]
+		return c
+	})
+	t.Logf("%+v", total)
+	if to-from > 100 && (total.Cuts == 0 || total.Deaths == 0 || total.Flushes == 0 || total.Retractions == 0 || total.Steps == 0) {
+		t.Errorf("something was never exercised: %+v", total)
+	}
+}
+
+// TestClusterCrashPoints panics in what a cluster adds, at each of its first messages and
+// at some later ones.
+func TestClusterCrashPoints(t *testing.T) {
+	points := 20
+	if os.Getenv("TROUPE_SOAK") == "1" {
+		points = 200
+	}
+	var configs []Config
+	for _, role := range []messages.Actor{messages.Intake, messages.Dispatch, messages.Link, messages.Portal} {
+		for i := range points {
+			configs = append(configs, Config{
+				Seed: uint64(i + 1), Requests: 8, PageSize: 4, Pages: 40, MaxRunning: 4, Chunk: 16, ContextLength: 60, Ratio: 0.1, Cancels: 0.2,
+				StepsInFlight: 1 + i%2, Cluster: true, Gateways: 2, Engines: 2, CrashRole: role, CrashAt: 1 + i + i/10*7,
+			})
+		}
+	}
+	total := runAll(t, 0, uint64(len(configs)), func(i uint64) Config { return configs[i] })
+	// All but those of intake end links: a portal's two, and the later points lie behind
+	// the end of some runs.
+	if want := points * 3; total.Cuts < want {
+		t.Errorf("%d runs had %d cuts, want at least %d: too few crashed", len(configs), total.Cuts, want)
 	}
 }
 

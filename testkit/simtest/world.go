@@ -12,34 +12,24 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/memory/radix/policies"
 	"github.com/troupe-engine/troupe/messages"
-	intake "github.com/troupe-engine/troupe/request"
-	"github.com/troupe-engine/troupe/sched/dispatch"
 	"github.com/troupe-engine/troupe/sched/former"
 	"github.com/troupe-engine/troupe/sched/portal"
 	"github.com/troupe-engine/troupe/sched/queue"
 	"github.com/troupe-engine/troupe/testkit/fakemodel"
 )
 
-// World is one simulated engine, or several behind dispatch, with their clients.
+// World is one simulated engine, or several behind dispatch, with their clients. In a
+// cluster they are behind the dispatch of each gateway.
 type World struct {
 	cfg     Config
 	rnd     *rand.Rand
 	calls   []*call
 	arrived int
-	byID    []*request // by id-1
-	flushes []chan string
-	audits  []chan *messages.SlotsAudited
 	last    bool // the final checks have been sent
 
-	table  *intake.Table
-	intake *intake.Core
-	// Intake's view of its engine, and the number of results it has received.
-	heard    messages.Header
-	standing bool
-	seq      uint64
-
-	dispatch *dispatch.Core // nil with one engine, unless it is in a cluster
+	gateways []*gateway // one, unless in a cluster
 	engines  []*engine
+	bridges  []*bridge // of each gateway to each engine, in a cluster
 
 	links  []way // in order of first use
 	mail   map[way][]any
@@ -68,7 +58,8 @@ type engine struct {
 	plans  int  // messages of a CommitPlan's ring on their way
 	frozen frozen
 	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
-	bridge bridge                      // to the gateway, in a cluster
+	portal *portal.Core                // in a cluster
+	dead   bool                        // its process has died and is not started again
 }
 
 func (e *engine) header() messages.Header { return messages.Header{Engine: e.id, Epoch: e.epoch} }
@@ -82,6 +73,7 @@ type Stats struct {
 	// Several counts the tokens after the first that a step brought for a row.
 	Several int
 	Cuts    int // of links
+	Deaths  int // of processes
 }
 
 // maxDeliveries bounds a run: a longer one is a livelock.
@@ -91,21 +83,23 @@ const maxDeliveries = 400_000
 func Run(cfg Config) (Stats, error) {
 	w := &World{
 		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)),
-		mail: map[way][]any{}, weight: map[way]int{}, table: intake.NewTable(cfg.table()),
+		mail: map[way][]any{}, weight: map[way]int{},
 	}
 	w.pace = pick(w.rnd, 1, 1, 10, 300) // a slow device has the next step planned in time
-	w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
 	w.calls = cfg.calls(w.rnd)
 	for i := range max(1, cfg.Engines) {
-		w.engines = append(w.engines, &engine{World: w, id: messages.EngineID(i), device: fakemodel.New(cfg.model()), frozen: frozen{on: cfg.Seed%8 == 0}})
+		w.engines = append(w.engines, &engine{World: w, id: messages.EngineID(i), frozen: frozen{on: cfg.Seed%8 == 0}})
 	}
-	if cfg.Engines > 1 || cfg.Cluster {
-		w.dispatch = dispatch.New(1, cfg.dispatch())
+	for i := range max(1, cfg.Gateways) {
+		w.addGateway(messages.EngineID(i))
 	}
+	w.spreadCalls()
 	for _, e := range w.engines {
-		if cfg.Cluster {
-			e.bridge.portal = portal.New()
-			e.newLink()
+		e.begin()
+		for _, b := range w.bridges {
+			if b.engine == e {
+				b.connect()
+			}
 		}
 		e.start()
 	}
@@ -131,6 +125,17 @@ func (w *World) fail(format string, args ...any) {
 
 func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * time.Microsecond }
 
+// begin is what the start of an engine's process does.
+func (e *engine) begin() {
+	e.device = fakemodel.New(e.cfg.model())
+	if e.cfg.Cluster {
+		e.portal = portal.New()
+	}
+}
+
+// several reports whether dispatch is between intake and the engines.
+func (w *World) several() bool { return w.gateways[0].dispatch != nil }
+
 // start begins an epoch.
 func (e *engine) start() {
 	e.epoch++
@@ -142,7 +147,7 @@ func (e *engine) start() {
 		panic(err)
 	}
 	e.cache = radix.New(radix.Options{PageSize: e.cfg.PageSize, Disabled: e.cfg.CacheDisabled, Policy: policy,
-		History: policies.History(e.cfg.Eviction, e.cfg.Pages), Events: e.dispatch != nil})
+		History: policies.History(e.cfg.Eviction, e.cfg.Pages), Events: e.several()})
 	e.alloc = pages.New(pages.Options{Pages: e.cfg.Pages, Contiguous: e.cfg.Contiguous})
 	e.runner, e.failed = runner{}, false
 	e.send(e.at(messages.Supervisor), messages.Intake, &messages.EpochStarted{Header: e.header()})
@@ -199,13 +204,16 @@ func (e *engine) complete() {
 func (w *World) deliver(l way, msg any) {
 	w.stats.Delivered++
 	e := l.to.engine // nil outside the engines
+	if l.to.dead() {
+		return
+	}
 	if e != nil {
 		e.count(msg, -1)
 		e.frozen.arrived(e, l.to.role, msg)
 	}
 	if w.crashes(l.to.role) {
 		_, results := msg.(*messages.StepResults)
-		again := l.to.role == messages.Intake && (!results || w.dispatch != nil && w.rnd.IntN(2) == 0)
+		again := l.to.role == messages.Intake && (!results || w.several() && w.rnd.IntN(2) == 0)
 		if again {
 			w.mail[l] = append([]any{msg}, w.mail[l]...)
 		}
@@ -214,7 +222,7 @@ func (w *World) deliver(l way, msg any) {
 	}
 	if m, ok := msg.(*messages.FinishRequests); ok && w.acknowledges(l.to, m.Header) {
 		for _, id := range m.IDs {
-			w.byID[id-1].finishes++
+			w.holder(l.to).byID[id-1].finishes++
 		}
 	}
 	w.out.Own = messages.Header{}
@@ -259,10 +267,18 @@ func (w *World) deliver(l way, msg any) {
 // acknowledges reports whether a role answers a FinishRequests: dispatch does
 // for those that no engine has.
 func (w *World) acknowledges(to place, h messages.Header) bool {
-	if w.dispatch != nil {
-		return to.role == messages.Dispatch && h == w.dispatch.Own()
+	if w.several() {
+		return to.role == messages.Dispatch && h == to.gateway.dispatch.Own()
 	}
 	return to.role == messages.Former && h == to.engine.header()
+}
+
+// holder is the gateway whose ids a place knows.
+func (w *World) holder(at place) *gateway {
+	if at.gateway != nil {
+		return at.gateway
+	}
+	return w.gateways[0]
 }
 
 // crashes decides whether a role panics at the message that it gets now.
@@ -301,13 +317,13 @@ func (w *World) step(to place, msg any) {
 	e := to.engine
 	switch to.role {
 	case messages.Intake:
-		w.takeIntake(msg.(messages.ToIntake))
+		to.gateway.takeIntake(msg.(messages.ToIntake))
 	case messages.Dispatch:
-		w.dispatch.Handle(w.now(), msg.(messages.ToDispatch), &w.out)
+		to.gateway.dispatch.Handle(w.now(), msg.(messages.ToDispatch), &w.out)
 	case messages.Link:
-		w.stepBridge(to, msg)
+		to.link.step(to, msg)
 	case messages.Portal:
-		e.bridge.portal.Handle(w.now(), msg.(messages.ToPortal), &w.out)
+		e.portal.Handle(w.now(), msg.(messages.ToPortal), &w.out)
 	case messages.Queue:
 		e.queue.Handle(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Former:
@@ -341,33 +357,20 @@ func (w *World) crash(to place, msg any, again bool) {
 	w.out.Reset()
 	switch to.role {
 	case messages.Intake:
-		suspects := w.intake.Suspects(nil)
-		w.intake = intake.NewCore(w.table, intake.CoreOptions{Detokenizer: detokenizer{w}})
-		if w.dispatch == nil {
+		g := to.gateway
+		suspects := g.intake.Suspects(nil)
+		g.newIntake()
+		if g.dispatch == nil {
 			w.engines[0].end(suspects)
 		} else if !again { // as after a second panic on the same message
-			w.send(place{role: messages.Intake}, messages.Supervisor, &messages.FailEpoch{Header: w.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
+			w.send(to, messages.Supervisor, &messages.FailEpoch{Header: g.heard, From: messages.Intake, Cause: "crash", Suspects: suspects})
 		}
 	case messages.Link:
-		e := to.engine
-		if to.of != nil {
-			e = to.of
-		}
-		e.cutLink()
+		to.link.cut()
 	case messages.Portal:
 		to.engine.crashPortal()
 	case messages.Dispatch:
-		if w.cfg.Cluster {
-			w.crashDispatch()
-			return
-		}
-		own := w.dispatch.Own()
-		w.dispatch = dispatch.New(own.Epoch, w.cfg.dispatch())
-		w.dispatch.Handle(w.now(), &messages.FailEpoch{Header: own, From: messages.Dispatch, Cause: "crash"}, &w.out)
-		for _, s := range w.out.Sends {
-			w.send(to, s.To, s.Msg)
-		}
-		w.out.Reset()
+		to.gateway.crashDispatch()
 	default:
 		to.engine.end(to.engine.suspects(to.role, msg))
 	}
