@@ -1,6 +1,9 @@
 package simtest
 
 import (
+	"maps"
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/troupe-engine/troupe/cluster/link"
@@ -150,9 +153,46 @@ func frame(msg any) any {
 	return text
 }
 
+func (e *engine) newPortal() {
+	e.portal, e.given = portal.New(), map[messages.RequestID]messages.EngineID{}
+}
+
+// stepPortal runs the portal and checks that it asks the engine to release all requests of
+// a gateway that leaves.
+func (e *engine) stepPortal(msg messages.ToPortal) {
+	e.portal.Handle(e.now(), msg, &e.out)
+	switch m := msg.(type) {
+	case *messages.EpochStarted, *messages.EpochEnded:
+		clear(e.given)
+	case *messages.StepResults:
+		for i := range m.Ended {
+			delete(e.given, m.Ended[i].ID)
+		}
+	}
+	for _, s := range e.out.Sends {
+		switch m := s.Msg.(type) {
+		case *messages.EnqueueRequests:
+			for _, r := range m.Requests {
+				e.given[r.ID] = messages.HeaderOf(msg).Engine
+			}
+		case *messages.FinishRequests:
+			for _, id := range m.IDs {
+				delete(e.given, id)
+			}
+		}
+	}
+	if left, ok := msg.(*messages.GatewayLeft); ok {
+		for _, id := range slices.Sorted(maps.Keys(e.given)) {
+			if e.given[id] == left.Gateway {
+				e.fail("gateway %d has left, and its request is not released: %d in engine %d", left.Gateway, id, e.id)
+			}
+		}
+	}
+}
+
 // crashPortal ends all links and the epoch of the engine.
 func (e *engine) crashPortal() {
-	e.portal = portal.New()
+	e.newPortal()
 	for _, b := range e.bridges {
 		if b.engine == e {
 			b.cut()

@@ -57,9 +57,10 @@ type engine struct {
 	failed bool // the batch former has failed the epoch: its books are closed
 	plans  int  // messages of a CommitPlan's ring on their way
 	frozen frozen
-	fenced map[messages.RequestID]bool // of the newest CommitPlan: inserted with KeepCopies
-	portal *portal.Core                // in a cluster
-	dead   bool                        // its process has died and is not started again
+	fenced map[messages.RequestID]bool              // of the newest CommitPlan: inserted with KeepCopies
+	portal *portal.Core                             // in a cluster
+	given  map[messages.RequestID]messages.EngineID // by the portal: slots of gateways, until the release is asked for
+	dead   bool                                     // its process has died and is not started again
 }
 
 func (e *engine) header() messages.Header { return messages.Header{Engine: e.id, Epoch: e.epoch} }
@@ -129,7 +130,7 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 func (e *engine) begin() {
 	e.device = fakemodel.New(e.cfg.model())
 	if e.cfg.Cluster {
-		e.portal = portal.New()
+		e.newPortal()
 	}
 }
 
@@ -323,7 +324,7 @@ func (w *World) step(to place, msg any) {
 	case messages.Link:
 		to.link.step(to, msg)
 	case messages.Portal:
-		e.portal.Handle(w.now(), msg.(messages.ToPortal), &w.out)
+		e.stepPortal(msg.(messages.ToPortal))
 	case messages.Queue:
 		e.queue.Handle(w.now(), msg.(messages.ToQueue), &w.out)
 	case messages.Former:
