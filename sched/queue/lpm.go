@@ -116,7 +116,8 @@ func (p *lpm) learn(w *waiter, found *messages.PrefixPeeked) {
 	if probed != nil {
 		if key, ok := p.key(w); ok && key == probed.key {
 			w.rank = -int64(h.matched)
-			p.lead(w, probed)
+			p.follow(w, probed)
+			p.succeed(probed) // by w, unless one that has waited longer was submitted again
 			return
 		}
 		p.end(probed, drained)

@@ -46,6 +46,10 @@ func (s *lpmScript) step(msg messages.ToQueue) (offered []messages.RequestID) {
 
 // enqueue adds a prompt of shared tokens 1 and then own tokens.
 func (s *lpmScript) enqueue(shared, own int) {
+	s.step(&messages.EnqueueRequests{Requests: []*messages.EngineRequest{s.request(shared, own)}})
+}
+
+func (s *lpmScript) request(shared, own int) *messages.EngineRequest {
 	s.next++
 	r := &messages.EngineRequest{ID: s.next, Prompt: make([]int32, shared+own), Params: &messages.SamplingParams{MaxTokens: 1, PromptLogprobs: messages.NoLogprobs}}
 	for i := range r.Prompt {
@@ -54,7 +58,7 @@ func (s *lpmScript) enqueue(shared, own int) {
 			r.Prompt[i] = int32(100 + s.next)
 		}
 	}
-	s.step(&messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}})
+	return r
 }
 
 func (s *lpmScript) wantOffer(what string, want ...messages.RequestID) {
@@ -155,6 +159,27 @@ func TestLeadersFollowOneAnother(t *testing.T) {
 	s.wantOffer("the third one has ended")
 	s.cached = firstCached(100)
 	s.wantOffer("and is cached", 4)
+}
+
+// A request that is submitted again has waited longer than those that came before it. It
+// may enter a group while the cache is asked for the next leader.
+func TestALateRequestMayBeTheEarliest(t *testing.T) {
+	s := newLPMScript(t, Options{SchedulePolicy: "lpm"})
+	s.enqueue(100, 20)
+	s.enqueue(100, 20)
+	s.wantOffer("at first", 1)
+	s.claim(1)
+	s.step(&messages.FinishRequests{IDs: []messages.RequestID{1}})
+	s.wantOffer("the leader was cancelled: its pages may come with this plan")
+	// The cache is asked for 3 only, then for 4 and 2 together.
+	other, again := s.request(0, 50), s.request(100, 20)
+	again.Arrived = -1
+	for _, r := range []*messages.EngineRequest{other, again} {
+		s.q.Handle(0, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}, &s.out)
+	}
+	s.wantOffer("4 is the earliest and leads 2", 4, 3)
+	s.claim(4)
+	s.wantOffer("2 waits for 4", 3)
 }
 
 // A long queue costs an offer no more peeks than a short one.
