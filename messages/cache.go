@@ -97,6 +97,18 @@ type DescribeCache struct {
 	Limits CacheLimits
 }
 
+// ListPages asks for a part of what is cached, for a router that does not know it yet.
+// The parts, one after the other, and the CacheChanged that come between them have every
+// page that stays cached; a page may be in several. Only one list is made at a time: a
+// part from the start gives up the list before.
+type ListPages struct {
+	Header
+	Ticket Ticket
+	After  uint64 // 0: from the start; else Next of the part before
+	Max    int    // pages, at least 1; soft: the last node is listed completely
+}
+
+func (*ListPages) toCache()     {}
 func (*DescribeCache) toCache() {}
 func (*LockPrefixes) toCache()  {}
 func (*PeekPrefixes) toCache()  {}

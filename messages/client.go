@@ -19,6 +19,7 @@ const (
 	RefusedDraining                         // shutting down: 503
 	RefusedInternal                         // an internal error: 500
 	RefusedTimeout                          // a timeout has expired: 503
+	RefusedUnavailable                      // no engine could take it for too long: 503
 )
 
 // CallRefused ends a call that was not accepted.
@@ -81,8 +82,9 @@ type Finish struct {
 	Message string
 	// Kind is set for a FinishError that is not internal: no token may be sampled
 	// (RefusedInvalid), the request was replaced by one of higher priority (RefusedBusy),
-	// has timed out (RefusedTimeout), or the server shuts down (RefusedDraining). Except
-	// with RefusedInvalid, RetryAfterSeconds is an estimate, at least 1.
+	// has timed out (RefusedTimeout), no engine could take it (RefusedUnavailable), or the
+	// server shuts down (RefusedDraining). Except with RefusedInvalid, RetryAfterSeconds is
+	// an estimate, at least 1.
 	Kind              RefusalKind
 	RetryAfterSeconds int
 }

@@ -1,5 +1,7 @@
 package messages
 
+import "time"
+
 // ToDispatch is the set of messages that dispatch accepts: those from intake to a
 // queue, a batch former or a cache, and those from engines to intake. To intake,
 // dispatch plays one engine; to engines, it plays intake.
@@ -29,11 +31,19 @@ type EngineLeft struct {
 	Goodbye bool
 }
 
-// EngineReported is an engine's own report, for the choice of engines.
+// EngineReported is an engine's own report, for the choice of engines. It counts in any
+// epoch; of its header only Engine matters. From the portal that is the slot of the
+// gateway that gets the report, and from the gateway's end of the link the engine's slot.
 type EngineReported struct {
-	Engine EngineID
+	Header
 	Others EngineLoad // requests of other gateways
 	Speed  float64    // prompt tokens that it computes in a second; 0: not measured yet
+}
+
+// ResumeDue wakes dispatch to end requests that no engine could take for too long. The
+// wiring of a gateway sends one at the start, with At zero.
+type ResumeDue struct {
+	At time.Duration // when it was due; it identifies the timer
 }
 
 // EngineLoad sums up requests that have not ended.
@@ -47,6 +57,7 @@ type EngineLoad struct {
 func (*EngineJoined) toDispatch()    {}
 func (*EngineLeft) toDispatch()      {}
 func (*EngineReported) toDispatch()  {}
+func (*ResumeDue) toDispatch()       {}
 func (*EnqueueRequests) toDispatch() {}
 func (*FinishRequests) toDispatch()  {}
 func (*FlushCache) toDispatch()      {}

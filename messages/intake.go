@@ -104,9 +104,10 @@ const (
 	EndLength                         // MaxTokens or the context is full
 	EndCancelled                      // by FinishRequests
 	EndFailed                         // no token may be sampled; Why has the cause
+	EndUnavailable                    // of dispatch only: no engine could take it for too long; Why says which
 )
 
-var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed"}
+var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed", "unavailable"}
 
 // String gives the name used in logs and metrics.
 func (r EndReason) String() string { return endReasonNames[r] }
@@ -116,11 +117,16 @@ type RequestEnded struct {
 	ID     RequestID
 	Reason EndReason
 	Token  int32  // the token that ended it, for EndEOS and EndStopToken
-	Why    string // for EndFailed; without anything that a client sent
+	Why    string // for EndFailed and EndUnavailable; without anything that a client sent
 }
 
 // EpochStarted says that the actors of an epoch are running and accept requests.
-type EpochStarted struct{ Header }
+type EpochStarted struct {
+	Header
+	// Isolates, from dispatch: it gives each quarantined request an engine without others,
+	// so intake does not hold the others back.
+	Isolates bool
+}
 
 // EpochEnded says that an epoch's actors have stopped and its device is idle. Suspects
 // are the requests in the step or the message that failed.

@@ -30,7 +30,9 @@ type CacheEvent struct {
 // messages were lost and the observer starts over.
 type CacheChanged struct {
 	Header
-	Seq    uint64 // from 1, in each epoch
+	// Seq counts from 1, in each epoch. 0: nothing has changed, but these pages were stored
+	// before the gateway joined. They are for its router only, and not chained.
+	Seq    uint64
 	Events []CacheEvent
 }
 

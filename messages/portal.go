@@ -1,5 +1,7 @@
 package messages
 
+import "time"
+
 // ToPortal is the set of messages that a portal accepts. To an engine, a portal plays
 // intake and the observer; to each gateway it plays one engine. The messages of gateways
 // come through their links, which have the slot of the gateway in Header.Engine.
@@ -12,6 +14,23 @@ type GatewayJoined struct{ Gateway EngineID }
 // GatewayLeft says that the link to a gateway is over. Its requests are released.
 type GatewayLeft struct{ Gateway EngineID }
 
+// ReportDue is the timer of a portal's reports to its gateways.
+type ReportDue struct {
+	At time.Duration // when it was due; it identifies the timer
+}
+
+// PagesListed answers ListPages: hashes of cached pages, node by node, those of a node in
+// token order. Its place among the cache's CacheChanged counts: a page that is removed
+// later is in a later CacheChanged.
+type PagesListed struct {
+	Header
+	Ticket Ticket
+	Hashes []uint64 // moved
+	Next   uint64   // After of the next ListPages; 0: this is the last part
+}
+
+func (*ReportDue) toPortal()       {}
+func (*PagesListed) toPortal()     {}
 func (*GatewayJoined) toPortal()   {}
 func (*GatewayLeft) toPortal()     {}
 func (*EnqueueRequests) toPortal() {}

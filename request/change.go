@@ -6,6 +6,10 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
+// retryUnavailable is when a client should try again that no engine could serve, in
+// seconds: how long an engine needs to restart.
+const retryUnavailable = 10
+
 // byToken: the last token is an end token.
 func byToken(r messages.EndReason) bool {
 	return r == messages.EndEOS || r == messages.EndStopToken
@@ -131,6 +135,8 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 		f.MatchedToken = ch.token
 	case ch.end == messages.EndFailed:
 		f.Reason, f.Kind, f.Message = messages.FinishError, messages.RefusedInvalid, ch.why
+	case ch.end == messages.EndUnavailable:
+		f.Reason, f.Kind, f.Message, f.RetryAfterSeconds = messages.FinishError, messages.RefusedUnavailable, ch.why, retryUnavailable
 	default:
 		f.Reason = messages.FinishLength
 	}

@@ -7,9 +7,11 @@ type engine struct {
 	header messages.Header // of the newest epoch
 	up     bool            // the epoch's actors accept requests
 	failed bool            // FailEpoch was sent: results of the epoch are ignored
-	seq    uint64          // of the last StepResults accepted in the epoch
+	// isolates: dispatch gives a quarantined request an engine without others.
+	isolates bool
+	seq      uint64 // of the last StepResults accepted in the epoch
 	// isolated is the quarantined request that runs alone, 0: none. It is set until the
-	// request's next token, its release or the end of the epoch.
+	// request's next token, its release or the end of the epoch. Not used if isolates is set.
 	isolated messages.RequestID
 }
 

@@ -9,12 +9,13 @@ import (
 )
 
 // startEpoch submits every unfinished request to a new epoch, in arrival order and
-// with its output so far. A quarantined one goes first, alone.
-func (c *Core) startEpoch(engine messages.Header, out *messages.Outbox) {
-	if !c.table.engine.start(engine) {
+// with its output so far. Quarantined ones go first, alone.
+func (c *Core) startEpoch(m *messages.EpochStarted, out *messages.Outbox) {
+	if !c.table.engine.start(m.Header) {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
+	c.table.engine.isolates = m.Isolates
 	c.leaveEngine()
 	c.takeWaiting()
 }
@@ -58,19 +59,22 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 }
 
 // countSuspects counts a crash for each suspect. One that was isolated and made no
-// progress ends, unless others are suspected with it: of several engines, the one that
-// it went to may have had requests before.
+// progress ends, unless others are suspected with it.
 func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated messages.RequestID, out *messages.Outbox) {
 	t := c.table
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
 	suspects := map[messages.RequestID]*entry{}
+	var alone *entry
 	for _, id := range m.Suspects {
 		if e := t.entries[id]; e != nil && e.finish == nil && suspects[id] == nil {
+			if id == isolated || t.engine.isolates && c.quarantined(e) {
+				alone = e
+			}
 			suspects[id] = e
 			e.suspicion++
 		}
 	}
-	if e := suspects[isolated]; e != nil && len(suspects) == 1 {
+	if e := alone; e != nil && len(suspects) == 1 {
 		c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
 			"the engine failed %d times in a row while it computed this request, the last time with no other request (%s); this is probably a bug in the server: please report it, and do not send the request again unchanged",
 			e.suspicion, cause)}, out)
@@ -109,10 +113,20 @@ func (c *Core) quarantined(e *entry) bool { return e.suspicion >= c.table.opt.Su
 
 // submitFresh sends the requests that became ready to the engine, unless they have
 // ended since. While a quarantined request is isolated, all others wait: if the engine
-// crashes then, that request is the cause.
+// crashes then, that request is the cause. Dispatch does the same for one of its engines;
+// it gets each quarantined request in a message of its own, in case that it panics.
 func (c *Core) submitFresh(out *messages.Outbox) {
 	t := c.table
 	if !t.engine.up {
+		return
+	}
+	if t.engine.isolates {
+		for _, e := range c.fresh {
+			if e.place == placeWaiting && e.finish == nil && c.quarantined(e) {
+				out.ToQueue(&messages.EnqueueRequests{Header: t.engine.header, Requests: []*messages.EngineRequest{c.engineRequest(e)}})
+			}
+		}
+		c.submitOthers(nil, out)
 		return
 	}
 	if id := t.engine.isolated; id != 0 {
@@ -130,6 +144,12 @@ func (c *Core) submitFresh(out *messages.Outbox) {
 			break
 		}
 	}
+	c.submitOthers(requests, out)
+}
+
+// submitOthers sends requests, and unless one is isolated all that became ready.
+func (c *Core) submitOthers(requests []*messages.EngineRequest, out *messages.Outbox) {
+	t := c.table
 	for _, e := range c.fresh {
 		if t.engine.isolated == 0 && e.place == placeWaiting && e.finish == nil {
 			requests = append(requests, c.engineRequest(e))

@@ -346,3 +346,65 @@ func TestTickets(t *testing.T) {
 		t.Fatal("questions of an ended epoch are open")
 	}
 }
+
+// Dispatch gives a quarantined request an engine to itself, so intake holds nobody back. It
+// submits each quarantined one by itself. A crash as the only suspect ends it.
+func TestDispatchIsolates(t *testing.T) {
+	r := newRig(t, letters())
+	r.epoch++
+	r.step(&messages.EpochStarted{Header: messages.Header{Epoch: r.epoch}, Isolates: true})
+	bad, _ := r.submit(1, "", submission())
+	mate, _ := r.submit(2, "", submission())
+	lose := func(suspects, lost []messages.RequestID) []messages.Send {
+		r.seq++
+		return r.step(&messages.EpochEnded{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq, Cause: "the process died", Suspects: suspects, Requests: lost})
+	}
+	both := []messages.RequestID{1, 2}
+	lose(both, both)
+	sends := lose(both, both)
+	if len(sends) != 2 {
+		t.Fatalf("submitted in %d messages, want one for each quarantined request", len(sends))
+	}
+	for _, q := range enqueued(sends) {
+		if !q.Alone {
+			t.Errorf("request %d is not to run alone", q.ID)
+		}
+	}
+	if _, sends := r.submit(3, "", submission()); len(enqueued(sends)) != 1 || enqueued(sends)[0].Alone {
+		t.Fatal("a new request is held back")
+	}
+	if again := enqueued(lose(both, both)); len(again) != 2 || bad.read().finish[0] != nil {
+		t.Fatalf("with two suspects, %v are submitted again", again)
+	}
+	if again := enqueued(r.tokens(2, 0, ids("a")...)); len(again) != 0 {
+		t.Fatalf("submitted %v", again)
+	}
+	if again := enqueued(lose([]messages.RequestID{2}, []messages.RequestID{2})); len(again) != 1 || again[0].Alone {
+		t.Fatalf("after its token, request 2 is submitted as %v", again)
+	}
+	lose([]messages.RequestID{1}, []messages.RequestID{1})
+	if f := bad.read().finish[0]; f == nil || f.Finish.Reason != messages.FinishError || f.Finish.Kind != 0 || !strings.Contains(f.Finish.Message, "failed 4 times in a row") {
+		t.Fatalf("the poison got %+v", f)
+	}
+	r.tokens(2, 1, ids("b.")...)
+	if mate.read(); mate.text[0] != "ab" || mate.finish[0].Finish.Reason != messages.FinishStop {
+		t.Errorf("its mate got %q", mate.text[0])
+	}
+}
+
+// A request that no engine could take for too long ends with an error for now, and keeps
+// what was there.
+func TestNoEngineForTooLong(t *testing.T) {
+	r := newRig(t, letters())
+	r.start()
+	c, _ := r.submit(1, "", submission("bcx"))
+	r.tokens(1, 0, ids("abc")...)
+	r.results(messages.StepResults{Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndUnavailable, Why: "no engine"}}})
+	f := c.read().finish[0]
+	if f == nil || f.Finish.Reason != messages.FinishError || f.Finish.Kind != messages.RefusedUnavailable || f.Finish.Message != "no engine" || f.Finish.RetryAfterSeconds < 1 || c.text[0] != "abc" {
+		t.Fatalf("text %q, finish %+v", c.text[0], f)
+	}
+	if r.table.Open() != 0 || r.reading(messages.RequestsFailed) != 1 {
+		t.Errorf("%d requests are open, %v failed", r.table.Open(), r.reading(messages.RequestsFailed))
+	}
+}

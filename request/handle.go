@@ -33,7 +33,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 	case *messages.AbortRequests:
 		c.abort(now, m, out)
 	case *messages.EpochStarted:
-		c.startEpoch(m.Header, out)
+		c.startEpoch(m, out)
 	case *messages.EpochEnded:
 		c.endEpoch(now, m, out)
 	case *messages.AskCacheFlush, *messages.AskAudit, *messages.AskCacheTree:

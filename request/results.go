@@ -95,7 +95,8 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 	for i := range m.Ended {
 		r := &m.Ended[i]
 		e := t.entries[r.ID]
-		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) || r.Reason == messages.EndLength || r.Reason == messages.EndFailed {
+		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) ||
+			r.Reason == messages.EndLength || r.Reason == messages.EndFailed || r.Reason == messages.EndUnavailable {
 			continue
 		}
 		return fmt.Sprintf("the engine released request %d (%s), which was not cancelled", r.ID, r.Reason)

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"time"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -12,15 +14,19 @@ import (
 //
 //  1. Each request that intake has submitted and that has not ended is held, or
 //     is in exactly one engine that is up.
-//  2. Requests are held only while no engine is up that can continue them.
+//  2. Requests are held only while no engine is up that can continue them, or the only
+//     ones are kept for a quarantined request. Quarantined ones also wait for each other.
 //  3. Every question waits for at least one engine that is up.
 //  4. Admitted and moving requests are in an engine.
+//  5. The engine of the quarantined request is up. It has no other one.
+//  6. Only held requests have a time since which no engine can take them.
 type Core struct {
 	opt     Options
 	router  *route.Router   // it also knows which engine has a request
 	own     messages.Header // towards intake
 	engines []engine
 	held    []*messages.EngineRequest // in order of submission, while no engine can have them
+	alone   isolation
 	// admitted are the requests that their engine has begun with, moving those that are to
 	// be submitted again once their engine has released them.
 	admitted, moving map[messages.RequestID]struct{}
@@ -29,6 +35,12 @@ type Core struct {
 	seq              uint64     // of the newest StepResults to intake
 	sent             []*relayed // not yet returned by intake, oldest first
 	spare            []*relayed
+
+	now   time.Duration                        // of the message that is handled
+	begun bool                                 // the first message has come
+	down  time.Duration                        // since when no engine is up
+	since map[messages.RequestID]time.Duration // since when no engine that is up can take a held request
+	alarm time.Duration                        // when the pending timer is due; 0: none
 }
 
 type engine struct {
@@ -76,7 +88,7 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 	c := &Core{
 		opt: opt, router: route.New(opt.Route), own: messages.Header{Engine: Self, Epoch: incarnation},
 		engines: make([]engine, opt.Route.Replicas), asked: map[messages.Ticket]*question{},
-		admitted: map[messages.RequestID]struct{}{}, moving: map[messages.RequestID]struct{}{},
+		admitted: map[messages.RequestID]struct{}{}, moving: map[messages.RequestID]struct{}{}, since: map[messages.RequestID]time.Duration{},
 	}
 	for i := range c.engines {
 		c.engines[i].joined = true
@@ -109,10 +121,24 @@ func (c *Core) check() {
 		_, given := c.router.Replica(r.ID)
 		invariants.Check(!given, "1: request %d is held and in an engine", r.ID)
 	}
+	held := map[messages.RequestID]bool{}
 	for _, r := range c.held {
+		held[r.ID] = true
 		for i := range c.engines {
-			invariants.Check(!c.engines[i].up || !c.engines[i].fits(r), "2: request %d is held, but fits engine %d, which is up", r.ID, i)
+			free := c.engines[i].up && c.engines[i].fits(r) && !c.keeps(i) && !(r.Alone && c.alone.id != 0)
+			invariants.Check(!free, "2: request %d is held, but fits engine %d, which is up", r.ID, i)
 		}
+	}
+	if a := c.alone; a.id != 0 {
+		l := c.router.Load(a.engine)
+		at, given := c.router.Replica(a.id)
+		invariants.Check(c.engines[a.engine].up, "5: request %d is alone in engine %d, which is down", a.id, a.engine)
+		invariants.Check(!a.given || given && at == a.engine && l.Waiting+l.Running == 1, "5: request %d is alone with %d others in engine %d", a.id, l.Waiting+l.Running-1, a.engine)
+		invariants.Check(a.given != held[a.id], "5: request %d, given: %t, is held: %t", a.id, a.given, held[a.id])
+		invariants.Check(a.given || l.Waiting+l.Running > 0, "5: request %d waits for engine %d, which is empty", a.id, a.engine)
+	}
+	for id := range c.since {
+		invariants.Check(held[id], "6: request %d is not held", id)
 	}
 	for ticket, q := range c.asked {
 		invariants.Check(len(q.open) > 0, "3: question %d waits for no engine", ticket)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -16,8 +17,15 @@ import (
 // scene is a core between an intake and engines that are played by hand.
 type scene struct {
 	*Core
-	t   failer
-	out messages.Outbox
+	t      failer
+	out    messages.Outbox
+	now    time.Duration
+	timers []timer
+}
+
+type timer struct {
+	at  time.Duration
+	msg messages.ToDispatch
 }
 
 type failer interface {
@@ -32,8 +40,11 @@ func newScene(t failer, engines int) *scene {
 // step gives one message and returns what is sent for it.
 func (s *scene) step(msg messages.ToDispatch) []messages.Send {
 	s.out.Reset()
-	s.Handle(0, msg, &s.out)
+	s.Handle(s.now, msg, &s.out)
 	s.check()
+	for _, t := range s.out.Timers {
+		s.timers = append(s.timers, timer{s.now + t.After, t.Msg.(messages.ToDispatch)})
+	}
 	return s.out.Sends
 }
 

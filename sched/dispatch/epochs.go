@@ -1,9 +1,6 @@
 package dispatch
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/route"
@@ -32,14 +29,25 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 	}
 	end := &messages.EpochEnded{Cause: m.Cause}
 	if !m.Goodbye {
-		for _, id := range slices.Sorted(maps.Keys(c.admitted)) {
-			if at, _ := c.router.Replica(id); at == int(m.Engine) {
-				end.Suspects = append(end.Suspects, id)
-			}
-		}
+		end.Suspects = c.suspects(int(m.Engine))
 	}
 	c.engineDown(int(m.Engine), end, out)
 	c.engines[m.Engine].facts, c.engines[m.Engine].joined = messages.EngineFacts{}, false
+}
+
+// suspects are the requests that an engine may have died of: those that it had admitted.
+// If there are none, and no other gateway's, it may have died before it could report them.
+func (c *Core) suspects(engine int) (ids []messages.RequestID) {
+	all := c.router.Requests(engine)
+	for _, id := range all {
+		if _, ok := c.admitted[id]; ok {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 && c.router.Others(engine) == (route.Load{}) {
+		return all
+	}
+	return ids
 }
 
 func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
@@ -62,23 +70,28 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, header: h, up: true}
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
-		c.started = true
-		out.ToIntake(&messages.EpochStarted{Header: c.own})
+		c.start(out)
 	}
-	if held := c.held; len(held) > 0 {
-		c.held = nil
-		c.enqueue(held, out)
-	}
+	c.retry(out)
 	c.share(int(h.Engine), out)
+}
+
+// start lets intake submit.
+func (c *Core) start(out *messages.Outbox) {
+	c.started = true
+	out.ToIntake(&messages.EpochStarted{Header: c.own, Isolates: true})
 }
 
 // share has the other engines release a part of the requests that they have not admitted,
 // the newest ones, so that an engine that is new gets as much as they keep.
 func (c *Core) share(to int, out *messages.Outbox) {
+	if c.keeps(to) {
+		return
+	}
 	waiting := make([][]messages.RequestID, len(c.engines))
 	up := 0
 	for i := range c.engines {
-		if !c.engines[i].up {
+		if !c.engines[i].up || c.keeps(i) {
 			continue
 		}
 		up++
@@ -90,13 +103,7 @@ func (c *Core) share(to int, out *messages.Outbox) {
 		}
 	}
 	for i, ids := range waiting {
-		if n := len(ids) / up; n > 0 {
-			ids = ids[len(ids)-n:]
-			for _, id := range ids {
-				c.moving[id] = struct{}{}
-			}
-			out.ToQueue(&messages.FinishRequests{Header: c.engines[i].header, IDs: ids})
-		}
+		c.release(i, ids[len(ids)-len(ids)/max(up, 1):], out)
 	}
 }
 
@@ -114,6 +121,9 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 		return
 	}
 	c.engines[i].up = false
+	if !c.anyUp() {
+		c.down = c.now
+	}
 	c.abandon(i, out)
 	lost := c.router.Lost(i)
 	for _, id := range lost {
@@ -121,6 +131,10 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 		delete(c.moving, id)
 	}
 	c.giveBack(&messages.EpochEnded{Cause: m.Cause, Suspects: m.Suspects, Requests: lost}, out)
+	if c.keeps(i) {
+		c.endIsolation(out)
+	}
+	c.expire(out)
 }
 
 // startOver ends the present epoch of every engine and the incarnation that intake sees,
@@ -128,7 +142,11 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messages.Outbox) {
 	out.ToIntake(&messages.EpochEnded{Header: c.own, Cause: cause, Suspects: suspects})
 	c.own.Epoch++
-	c.started, c.seq, c.held, c.sent = false, 0, nil, nil
+	if c.anyUp() {
+		c.down = c.now
+	}
+	c.started, c.seq, c.held, c.sent, c.alone = false, 0, nil, nil, isolation{}
+	clear(c.since)
 	clear(c.asked) // intake answers them itself
 	clear(c.admitted)
 	clear(c.moving)
@@ -137,5 +155,8 @@ func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messa
 		e.up = false
 		c.router.Lost(i)
 		out.ToSupervisor(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: cause})
+	}
+	if c.opt.ResumeWait > 0 {
+		c.start(out)
 	}
 }

@@ -7,7 +7,11 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
+func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.Outbox) {
+	c.now = now
+	if !c.begun {
+		c.begin(msg, out)
+	}
 	switch msg.(type) {
 	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,
 		*messages.AuditSlots, *messages.DescribeCache, *messages.FailEpoch:
@@ -37,6 +41,8 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToDispatch, out *messages.Ou
 		} else {
 			c.relay(m, out)
 		}
+	case *messages.ResumeDue:
+		c.resumeDue(m, out)
 	// of links
 	case *messages.EngineJoined:
 		c.join(m, out)

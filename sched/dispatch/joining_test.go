@@ -3,6 +3,7 @@ package dispatch
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -119,10 +120,11 @@ func TestWaitingRequestsMove(t *testing.T) {
 
 // Engines with different numerics and pools come and go at random. Intake gets an end for
 // every request or submits it again, with the output that it has, and in the end all end.
+// A quarantined request is never in an engine with another one, until it has a token.
 func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 	kinds := []messages.EngineFacts{{Fingerprint: "a"}, {Fingerprint: "b"}, {Fingerprint: "a", PoolTokens: 20}}
 	rapid.Check(t, func(t *rapid.T) {
-		s := newScene(t, 0)
+		s := newWaiting(t, rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "wait"))
 		type member struct {
 			kind   int
 			joined bool
@@ -132,13 +134,13 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 		}
 		var engines []*member
 		prints := map[messages.RequestID]string{} // of open requests; "" without output
-		pool := map[messages.RequestID]int{}
+		pool, lone := map[messages.RequestID]int{}, map[messages.RequestID]bool{}
 		next, seq := 0, uint64(0)
 		submit := func(ids []messages.RequestID) []messages.Send {
 			m := &messages.EnqueueRequests{Header: s.own}
 			for _, id := range ids {
 				r := request(int(id))
-				r.Params = &messages.SamplingParams{MaxTokens: pool[id]}
+				r.Params, r.Alone = &messages.SamplingParams{MaxTokens: pool[id]}, lone[id]
 				if r.Fingerprint = prints[id]; r.Fingerprint != "" {
 					r.Output = []int32{1}
 				}
@@ -166,6 +168,9 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 						if r.Fingerprint != "" && r.Fingerprint != facts.Fingerprint || facts.PoolTokens > 0 && 3+pool[r.ID] > facts.PoolTokens {
 							t.Fatalf("request %d of %q and %d tokens goes to %+v", r.ID, r.Fingerprint, 3+pool[r.ID], facts)
 						}
+						if len(e.has) > 0 && r.Alone || slices.ContainsFunc(e.has, func(id messages.RequestID) bool { return lone[id] }) {
+							t.Fatalf("request %d, alone: %t, goes to engine %d, which has %v", r.ID, r.Alone, m.Engine, e.has)
+						}
 						e.has = append(e.has, r.ID)
 					}
 				case *messages.FinishRequests:
@@ -181,10 +186,18 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 					}
 					for _, token := range m.Tokens {
 						prints[token.ID] = m.Fingerprint
+						delete(lone, token.ID)
 					}
 					for _, e := range m.Ended {
 						if _, open := prints[e.ID]; !open {
 							t.Fatalf("request %d ends again", e.ID)
+						}
+						for i, member := range engines {
+							facts := kinds[member.kind]
+							fits := (prints[e.ID] == "" || prints[e.ID] == facts.Fingerprint) && (facts.PoolTokens == 0 || 3+pool[e.ID] <= facts.PoolTokens)
+							if e.Reason == messages.EndUnavailable && member.has != nil && fits {
+								t.Fatalf("request %d ends although engine %d can take it", e.ID, i)
+							}
 						}
 						delete(prints, e.ID)
 					}
@@ -230,6 +243,9 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 					next++
 					id := messages.RequestID(next)
 					prints[id], pool[id] = "", rapid.IntRange(1, 30).Draw(t, "tokens")
+					if rapid.IntRange(0, 7).Draw(t, "alone") == 0 {
+						lone[id] = true
+					}
 					ids = append(ids, id)
 				}
 				hear(submit(ids))
@@ -253,13 +269,16 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 			"step": func(*rapid.T) {
 				if i := pick(); len(engines[i].has) > 0 {
 					id := rapid.SampledFrom(engines[i].has).Draw(t, "request")
-					results(i, &messages.StepResults{Admitted: []messages.RequestID{id}, Tokens: []messages.TokenResult{{ID: id}}})
+					results(i, &messages.StepResults{Admitted: []messages.RequestID{id}, Prompts: []messages.PromptResult{{ID: id}}, Tokens: []messages.TokenResult{{ID: id}}})
 				}
 			},
 			"end": func(*rapid.T) {
 				if i := pick(); len(engines[i].has) > 0 {
 					end(i)
 				}
+			},
+			"pass": func(*rapid.T) {
+				hear(s.pass(time.Duration(rapid.IntRange(1, 70).Draw(t, "seconds")) * time.Second))
 			},
 			"": func(t *rapid.T) {
 				for i, e := range engines {
@@ -276,9 +295,13 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 			join(i, kind)
 			start(i)
 		}
-		for i := range engines {
-			for len(engines[i].has) > 0 {
-				end(i)
+		for busy := true; busy; {
+			busy = false
+			for i := range engines {
+				for len(engines[i].has) > 0 {
+					busy = true
+					end(i)
+				}
 			}
 		}
 		if len(prints) > 0 {

@@ -26,8 +26,10 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	for _, id := range m.Admitted {
 		c.admitted[id] = struct{}{}
 	}
+	over := false              // the quarantined request has a token
 	for i := range m.Prompts { // not Tokens: this is done once per request
 		c.router.Started(m.Prompts[i].ID)
+		over = over || m.Prompts[i].ID == c.alone.id
 	}
 	c.seq++
 	r := c.fresh()
@@ -36,7 +38,10 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	released := c.released(r)
 	c.sent = append(c.sent, r)
 	out.ToIntake(&r.StepResults)
-	c.giveBack(&messages.EpochEnded{Cause: "another engine can have the request sooner", Requests: released}, out)
+	c.giveBack(&messages.EpochEnded{Cause: "the request moves to another engine", Requests: released}, out)
+	if c.keeps(int(m.Engine)) {
+		c.isolated(over, out)
+	}
 }
 
 // released takes the requests that have ended out of the books. It returns those that

@@ -174,6 +174,9 @@ func describeStep(m *messages.RunBatch, add func(string, ...any)) {
 
 func describeResults(m *messages.StepResults, add func(string, ...any)) {
 	add("Results %d step=%d", m.Seq, m.Step)
+	if m.Step == 0 && len(m.Admitted) > 0 { // otherwise the claim shows them
+		add(" admitted %v", m.Admitted)
+	}
 	for _, p := range m.Prompts {
 		add(" prompt %d cached=%d", p.ID, p.CachedTokens)
 		if p.Logprobs != nil {

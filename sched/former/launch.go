@@ -29,6 +29,9 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 	c.flight.step = st.id
 	st.launched, st.retracted = c.now, c.plan.retracted
 	c.prefill.pacer.Launched(c.now, &b.RunBatch)
+	if c.opt.ReportAdmissions && len(c.reports.newlyAdmitted) > 0 {
+		c.reports.send(c.reports.next(0), out)
+	}
 	out.ToRunner(&b.RunBatch)
 	out.Record(messages.StepTokens, float64(b.Tokens()))
 	c.recordState(out) // otherwise gauges would show the last step during a long one

@@ -63,6 +63,9 @@ type Options struct {
 	// ReportToQueue sends the results of steps to the queue as well, for policies
 	// that use them (queue.Options.WantsResults).
 	ReportToQueue bool
+	// ReportAdmissions reports admitted requests before the step that computes them, and not
+	// with its results, for gateways: if the process dies of the step, they know the suspects.
+	ReportAdmissions bool
 	// RetractEvery is after how many steps a request is retracted, as a test; 0: never.
 	RetractEvery int
 	// AuditEveryStep counts every page after each step; always on with invariants.

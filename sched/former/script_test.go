@@ -97,6 +97,7 @@ func newScript(t *testing.T, args []string) *script {
 		ChunkedPrefillSize: a.number("chunk", 0), MaxPrefillTokens: a.number("prefill", 0), ContextLength: a.number("context", 64),
 		CacheDisabled: a.number("nocache", 0) == 1, RetractEvery: a.number("retract", 0),
 		InitNewTokenRatio: float64(a.number("ratio", 0)) / 100, StepsInFlight: a.number("flight", 1), TokensPerStep: a.number("tokens", 1),
+		ReportAdmissions: a.number("admissions", 0) == 1,
 	}
 	return &script{
 		t: t, queue: queue.New(queue.Options{}), former: New(opt),

@@ -230,6 +230,22 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 	return to, to >= 0
 }
 
+// Idlest is the replica with the least work ahead of a new request, of those that are
+// available and fit.
+func (r *Router) Idlest(fits func(replica int) bool) (replica int, ok bool) {
+	n, to, least := len(r.replicas), -1, 0.0
+	for k := range n {
+		i := (r.turn + k) % n
+		if !r.replicas[i].available || !fits(i) {
+			continue
+		}
+		if load := r.load(i) / r.speed(i); to < 0 || load < least {
+			to, least = i, load
+		}
+	}
+	return to, to >= 0
+}
+
 // load is the work ahead of a new request, in tokens to compute.
 func (r *Router) load(i int) float64 {
 	own, others := &r.replicas[i].Load, &r.replicas[i].report.Others
@@ -263,6 +279,9 @@ func (r *Router) Reported(i int, report Report) {
 	}
 	r.replicas[i].report = report
 }
+
+// Others is what a replica has last reported of other routers' requests.
+func (r *Router) Others(replica int) Load { return r.replicas[replica].report.Others }
 
 // Started records a request's first token. A late report of an unknown id is ignored.
 func (r *Router) Started(id messages.RequestID) {
