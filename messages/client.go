@@ -13,13 +13,13 @@ type CallAccepted struct {
 type RefusalKind uint8
 
 const (
-	RefusedInvalid   RefusalKind = iota + 1 // can never be served: 400
-	RefusedDuplicate                        // a call with the UserID is open: 400
-	RefusedBusy                             // a limit is reached, try again later: 429
-	RefusedDraining                         // shutting down: 503
-	RefusedInternal                         // an internal error: 500
-	RefusedTimeout                          // a timeout has expired: 503
-	RefusedUnavailable                      // no engine could take it for too long: 503
+	RefusedInvalid     RefusalKind = iota + 1 // can never be served: 400
+	RefusedDuplicate                          // a call with the UserID is open: 400
+	RefusedBusy                               // a limit is reached, try again later: 429
+	RefusedDraining                           // shutting down: 503
+	RefusedInternal                           // an internal error: 500
+	RefusedTimeout                            // a timeout has expired: 503
+	RefusedUnavailable                        // no engine could take it for too long: 503
 )
 
 // CallRefused ends a call that was not accepted.

@@ -99,12 +99,12 @@ type TokenResult struct {
 type EndReason uint8
 
 const (
-	EndEOS       EndReason = iota + 1 // the model's end token
-	EndStopToken                      // one of the user's stop_token_ids
-	EndLength                         // MaxTokens or the context is full
-	EndCancelled                      // by FinishRequests
-	EndFailed                         // no token may be sampled; Why has the cause
-	EndUnavailable                    // of dispatch only: no engine could take it for too long; Why says which
+	EndEOS         EndReason = iota + 1 // the model's end token
+	EndStopToken                        // one of the user's stop_token_ids
+	EndLength                           // MaxTokens or the context is full
+	EndCancelled                        // by FinishRequests
+	EndFailed                           // no token may be sampled; Why has the cause
+	EndUnavailable                      // of dispatch only: no engine could take it for too long; Why says which
 )
 
 var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed", "unavailable"}
