@@ -60,6 +60,7 @@ func (o *Outbox) ToSupervisor(m ToSupervisor) { o.send(Supervisor, m) }
 func (o *Outbox) ToObserver(m ToObserver)     { o.send(Observer, m) }
 func (o *Outbox) ToDispatch(m ToDispatch)     { o.send(Dispatch, m) }
 func (o *Outbox) ToPortal(m ToPortal)         { o.send(Portal, m) }
+func (o *Outbox) ToLink(m ToLink)             { o.send(Link, m) }
 
 // ToPeer sends a frame to the other end of a link.
 func (o *Outbox) ToPeer(frame any) { o.send(Peer, frame) }

@@ -70,6 +70,8 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToCache, out *messages.Outbo
 		c.peekPrefixes(m, out)
 	case *messages.CommitPlan:
 		c.commitPlan(m, out)
+	case *messages.ListPages:
+		c.listPages(m, out)
 	case *messages.DescribeCache:
 		out.ToIntake(&messages.CacheDescribed{Ticket: m.Ticket, View: c.describe(m.Limits)})
 	case *messages.AuditSlots:

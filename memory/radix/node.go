@@ -71,18 +71,27 @@ func (s *slab) at(i nodeIndex) *node { return &s.chunks[i>>chunkBits][i&(chunkSi
 // take returns the index of an empty node, the one given back last if there is one.
 func (s *slab) take() nodeIndex {
 	i := s.free
-	if i != none {
-		s.free = s.at(i).chain
-	} else {
-		if s.top == none {
-			s.top = 1
-		}
-		i = s.top
-		s.top++
-		if int(i>>chunkBits) == len(s.chunks) {
-			s.chunks, s.live = append(s.chunks, new([chunkSize]node)), append(s.live, 0)
-		}
+	if i == none {
+		return s.takeTop()
 	}
+	s.free = s.at(i).chain
+	return s.use(i)
+}
+
+// takeTop returns the index of an empty node above all that have been used.
+func (s *slab) takeTop() nodeIndex {
+	if s.top == none {
+		s.top = 1
+	}
+	i := s.top
+	s.top++
+	if int(i>>chunkBits) == len(s.chunks) {
+		s.chunks, s.live = append(s.chunks, new([chunkSize]node)), append(s.live, 0)
+	}
+	return s.use(i)
+}
+
+func (s *slab) use(i nodeIndex) nodeIndex {
 	s.live[i>>chunkBits]++
 	n := s.at(i)
 	*n = node{gen: n.gen + 1}

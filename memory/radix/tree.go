@@ -72,6 +72,7 @@ type Tree struct {
 	hashes   *pageHashes // nil without events and history
 	history  *history    // nil without
 	events   *eventLog   // nil without
+	listed   nodeIndex   // of a list that is being made: nodes up to here are in it; 0: none
 	tick     uint64
 	count    int // nodes without the roots
 	work     work
@@ -138,7 +139,7 @@ func (t *Tree) TakeEvents() []messages.CacheEvent {
 // split cuts a node after its first k pages and returns the new upper part.
 // The lower part stays the same node, with its handles and children.
 func (t *Tree) split(i nodeIndex, k int) nodeIndex {
-	up := t.nodes.take()
+	up := t.takeUpper(i)
 	n, u := t.nodes.at(i), t.nodes.at(up)
 	t.unlink(i)
 	// The upper part gets its own memory: no more than was compared to get here.

@@ -1,6 +1,10 @@
 package portal
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/troupe-engine/troupe/internal/invariants"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -13,6 +17,8 @@ import (
 //     being released.
 //  2. A gateway's open requests are exactly those with an origin in its present link.
 //  3. While the engine is down, no request has an origin and no question is open.
+//  4. The sums of load and meter are those of the requests in the engine.
+//  5. While gateways wait for a list of the cached pages, one is being made for another.
 type Core struct {
 	engine   messages.Header // of the newest epoch
 	up       bool
@@ -25,6 +31,12 @@ type Core struct {
 	asked    map[messages.Ticket]question         // by the engine's ticket
 	tickets  messages.Ticket                      // the newest one
 	touched  []*gateway                           // reused by split
+
+	now   time.Duration       // of the message that is handled
+	load  messages.EngineLoad // of all gateways, with the whole prompts
+	meter meter
+	alarm time.Duration // when the next report is due; 0: no timer
+	list  list
 }
 
 // gateway is one link to a gateway.
@@ -33,13 +45,24 @@ type gateway struct {
 	open   map[messages.RequestID]messages.RequestID // the engine's ids, by its own
 	seq    uint64                                    // of the newest results sent to it
 	part   *messages.StepResults                     // of the step that is split
+	load   messages.EngineLoad                       // its part of the engine's
 }
 
 // origin is where a request comes from. The gateway may have left.
 type origin struct {
 	gateway *gateway
 	id      messages.RequestID // the gateway's
+	tokens  int32              // prompt and output when it was sent
+	state   state
 }
+
+type state uint8
+
+const (
+	waiting    state = iota
+	prefilling       // admitted
+	running          // with a first token
+)
 
 // question is one of a gateway to the engine.
 type question struct {
@@ -54,6 +77,14 @@ func New() *Core {
 		gateways: map[messages.EngineID]*gateway{}, epochs: map[messages.EngineID]messages.Epoch{},
 		origins: map[messages.RequestID]origin{}, asked: map[messages.Ticket]question{},
 	}
+}
+
+func (c *Core) inOrder() []*gateway {
+	list := make([]*gateway, 0, len(c.gateways))
+	for _, slot := range slices.Sorted(maps.Keys(c.gateways)) {
+		list = append(list, c.gateways[slot])
+	}
+	return list
 }
 
 // linked reports whether a gateway has not left.
@@ -90,5 +121,7 @@ func (c *Core) check() {
 		}
 		invariants.Check(g.part == nil, "1: results for gateway %d were not sent", slot)
 	}
+	c.checkLoad()
+	invariants.Check(c.list.gateway != nil || len(c.list.waiting) == 0, "5: %d gateways wait for a list that nobody makes", len(c.list.waiting))
 	invariants.Check(c.up || len(c.asked) == 0, "3: %d questions are open while the engine is down", len(c.asked))
 }

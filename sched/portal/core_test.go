@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -14,8 +15,10 @@ import (
 // scene is a portal between gateways and an engine that are played by hand.
 type scene struct {
 	*Core
-	t   failer
-	out messages.Outbox
+	t     failer
+	out   messages.Outbox
+	clock time.Duration
+	due   *messages.ReportDue // the newest timer
 }
 
 type failer interface {
@@ -28,8 +31,11 @@ func newScene(t failer) *scene { return &scene{Core: New(), t: t} }
 // step gives one message and returns what is sent for it.
 func (s *scene) step(msg messages.ToPortal) []messages.Send {
 	s.out.Reset()
-	s.Handle(0, msg, &s.out)
+	s.Handle(s.clock, msg, &s.out)
 	s.check()
+	for _, timer := range s.out.Timers {
+		s.due = timer.Msg.(*messages.ReportDue)
+	}
 	return s.out.Sends
 }
 
@@ -123,7 +129,7 @@ func TestAGatewayLeaves(t *testing.T) {
 		t.Errorf("requests %v are released, want %v", finish.IDs, one)
 	}
 	// Its next link has the same slot; ids and epochs of the first one mean nothing there.
-	joined := only[*messages.EpochStarted](t, s.step(&messages.GatewayJoined{Gateway: 1}), messages.Intake)
+	joined := sent[*messages.EpochStarted](s.step(&messages.GatewayJoined{Gateway: 1}), messages.Intake)[0]
 	if joined.Header != at(1, 2) {
 		t.Errorf("the next link begins with %+v", joined.Header)
 	}

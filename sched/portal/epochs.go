@@ -7,14 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-func (c *Core) inOrder() []*gateway {
-	list := make([]*gateway, 0, len(c.gateways))
-	for _, slot := range slices.Sorted(maps.Keys(c.gateways)) {
-		list = append(list, c.gateways[slot])
-	}
-	return list
-}
-
 // join adds a gateway. If the engine is up, the gateway can submit at once.
 func (c *Core) join(slot messages.EngineID, out *messages.Outbox) {
 	c.leave(slot, out) // if its end was missed
@@ -22,7 +14,9 @@ func (c *Core) join(slot messages.EngineID, out *messages.Outbox) {
 	c.gateways[slot] = g
 	if c.up {
 		c.start(g, out)
+		c.listFor(g, out)
 	}
+	c.startReports(out)
 }
 
 // start tells a gateway of a new epoch.
@@ -39,6 +33,7 @@ func (c *Core) leave(slot messages.EngineID, out *messages.Outbox) {
 		return
 	}
 	delete(c.gateways, slot)
+	c.list.waiting = slices.DeleteFunc(c.list.waiting, func(waits *gateway) bool { return waits == g })
 	if c.up && len(g.open) > 0 {
 		out.ToQueue(&messages.FinishRequests{Header: c.engine, IDs: slices.Sorted(maps.Values(g.open))})
 	}
@@ -78,9 +73,12 @@ func (c *Core) engineDown(m *messages.EpochEnded, out *messages.Outbox) {
 	}
 	for _, g := range c.inOrder() {
 		clear(g.open)
+		g.load = messages.EngineLoad{}
 		out.ToIntake(&messages.EpochEnded{Header: g.header, Cause: m.Cause, Suspects: suspects[g]})
 	}
 	c.up = false
 	clear(c.origins)
 	clear(c.asked) // gateways answer themselves when an epoch ends
+	c.load, c.meter.prefilling = messages.EngineLoad{}, 0
+	c.list = list{} // the cache of the next epoch is empty, and tells of all pages
 }

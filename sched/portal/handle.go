@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-func (c *Core) Handle(_ time.Duration, msg messages.ToPortal, out *messages.Outbox) {
+func (c *Core) Handle(now time.Duration, msg messages.ToPortal, out *messages.Outbox) {
+	c.now = now
 	switch m := msg.(type) {
 	// of links
 	case *messages.GatewayJoined:
@@ -59,6 +60,10 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToPortal, out *messages.Outb
 		if q, ok := c.answered(m.Header, m.Ticket, out); ok {
 			out.ToIntake(&messages.CacheDescribed{Header: q.header, Ticket: q.ticket, View: m.View})
 		}
+	case *messages.PagesListed:
+		c.listed(m, out)
+	case *messages.ReportDue:
+		c.report(m, out)
 	default:
 		invariants.Fail("portal got a %T", msg)
 	}

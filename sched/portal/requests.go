@@ -7,6 +7,9 @@ import (
 
 // enqueue passes on a gateway's requests under ids of the engine's own.
 func (c *Core) enqueue(g *gateway, requests []*messages.EngineRequest, out *messages.Outbox) {
+	if len(c.origins) == 0 {
+		c.meter.last = c.now // until now there was nothing to do
+	}
 	mine := make([]*messages.EngineRequest, 0, len(requests))
 	for _, r := range requests {
 		if _, twice := g.open[r.ID]; twice {
@@ -15,7 +18,9 @@ func (c *Core) enqueue(g *gateway, requests []*messages.EngineRequest, out *mess
 		c.last++
 		own := *r
 		own.ID = c.last
-		g.open[r.ID], c.origins[own.ID] = own.ID, origin{g, r.ID}
+		o := origin{gateway: g, id: r.ID, tokens: int32(r.Len())}
+		g.open[r.ID], c.origins[own.ID] = own.ID, o
+		c.count(&o, 1)
 		mine = append(mine, &own)
 	}
 	out.ToQueue(&messages.EnqueueRequests{Header: c.engine, Requests: mine})

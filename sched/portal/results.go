@@ -18,13 +18,16 @@ func (c *Core) split(m *messages.StepResults, out *messages.Outbox) {
 		return
 	}
 	c.seq = m.Seq
+	c.stepped(m)
 	for _, id := range m.Admitted {
+		c.advance(id, prefilling)
 		if part, id := c.part(m, id); part != nil {
 			part.Admitted = append(part.Admitted, id)
 		}
 	}
 	for i := range m.Prompts {
 		p := m.Prompts[i]
+		c.computed(&p)
 		if part, id := c.part(m, p.ID); part != nil {
 			p.ID = id
 			part.Prompts = append(part.Prompts, p)
@@ -45,7 +48,7 @@ func (c *Core) split(m *messages.StepResults, out *messages.Outbox) {
 			part.Ended = append(part.Ended, e)
 			delete(c.origins[own].gateway.open, id)
 		}
-		delete(c.origins, own)
+		c.forget(own)
 	}
 	for _, g := range c.touched {
 		g.seq++
