@@ -99,7 +99,7 @@
 //
 //	| message         | from → to                      | reply                            | late or refused                                                     |
 //	|-----------------|--------------------------------|----------------------------------|---------------------------------------------------------------------|
-//	| EnqueueRequests | intake → dispatch → queue      | none                             | held while no engine is up                                          |
+//	| EnqueueRequests | intake → dispatch → queue      | none                             | held while no engine can take them, for ResumeWait at most          |
 //	| FinishRequests  | intake → dispatch → queue      | StepResults by dispatch, former  | to the engine that has the request; others are acknowledged at once |
 //	| FlushCache      | intake → dispatch → former     | CacheFlushed or FlushRefused     | to every engine; the answers are added up                           |
 //	| AuditSlots      | intake → dispatch → former     | SlotsAudited                     | to every engine; the answers are added up                           |
@@ -111,7 +111,7 @@
 //	| SlotsAudited    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
 //	| CacheDescribed  | cache → dispatch → intake      | none                             | of an engine that is down: not waited for                           |
 //	| CacheChanged    | cache → dispatch → observer    | none                             | also without KV events, for a router that follows the caches        |
-//	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one                                           |
+//	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one, or one at the start with a ResumeWait    |
 //	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | only the requests of this engine                                    |
 //	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | every engine starts a new epoch                                     |
 //
@@ -128,7 +128,11 @@
 //	|-----------------|---------------------------------------|---------------------------------|-----------------------------------------------------------------------|
 //	| EngineJoined    | link → dispatch                       | none                            | the engine is up with its EpochStarted                                |
 //	| EngineLeft      | link → dispatch                       | EpochEnded of what was lost     | of an engine that is down: ignored                                    |
-//	| EngineReported  | node → link → dispatch                | none                            | of an engine that is down: ignored                                    |
+//	| EngineReported  | portal → link → dispatch              | none                            | of an engine that is down: ignored                                    |
+//	| ReportDue       | portal → portal                       | EngineReported to each gateway  | of an earlier portal: ignored                                         |
+//	| ResumeDue       | dispatch → dispatch                   | StepResults with ends           | of an earlier dispatch: ignored                                       |
+//	| ListPages       | portal → cache                        | PagesListed                     | of an older epoch: ignored                                            |
+//	| PagesListed     | cache → portal                        | CacheChanged to the new gateway | of an older epoch: ignored                                            |
 //	| GatewayJoined   | link → portal                         | EpochStarted if the engine runs | the gateway's earlier link has ended                                  |
 //	| GatewayLeft     | link → portal                         | FinishRequests of what it had   | of a gateway that has left: ignored                                   |
 //	| FrameReceived   | node → link                           | none                            | a gap or a frame that is not possible ends the link                   |
@@ -147,7 +151,7 @@
 //	| FlushRefused    | former → portal → link → dispatch     | none                            | likewise                                                              |
 //	| SlotsAudited    | former → portal → link → dispatch     | none                            | likewise                                                              |
 //	| CacheDescribed  | cache → portal → link → dispatch      | none                            | likewise                                                              |
-//	| CacheChanged    | cache → portal → link → dispatch      | none                            | to every gateway; a gap in Seq shows a loss                           |
+//	| CacheChanged    | cache → portal → link → dispatch      | none                            | to every gateway; one that joins gets what was stored before          |
 //	| EpochStarted    | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | of an older epoch: ignored                                            |
 //	| EpochEnded      | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | with the suspects among the gateway's own requests                    |
 //	| FailEpoch       | dispatch → link                       | EngineLeft                      | ends the link with a goodbye; the engine's epoch goes on              |

@@ -7,7 +7,7 @@
 // possible, or a peer that does not keep up ends a link. A goodbye ends it without suspects.
 //
 //	Receives: FrameReceived, LinkBroken, EndLink (node): of the connection; HeartbeatDue (itself);
-//	          EngineReported (node): for the heartbeats of an engine;
+//	          EngineReported (portal): for the heartbeats of an engine;
 //	          EnqueueRequests, FinishRequests, FlushCache, AuditSlots, DescribeCache, StepResults (dispatch): as the engine;
 //	          FailEpoch (dispatch): the gateway starts over, so the link ends;
 //	          EpochStarted, EpochEnded, StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed, CacheChanged (portal): as the gateway

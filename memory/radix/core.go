@@ -204,6 +204,13 @@ func (c *Core) record(out *messages.Outbox) {
 	out.Record(messages.RadixNodes, float64(c.tree.Nodes()))
 }
 
+// listPages answers with a part of the list. Its hashes are a copy: the tree changes its own.
+func (c *Core) listPages(m *messages.ListPages, out *messages.Outbox) {
+	reply := &messages.PagesListed{Ticket: m.Ticket}
+	reply.Hashes, reply.Next = c.tree.List(m.After, m.Max, make([]uint64, 0, m.Max))
+	out.ToPortal(reply)
+}
+
 // describe copies a part of the tree. Salts are secret, so namespaces are hashes.
 func (c *Core) describe(limits messages.CacheLimits) View {
 	v := c.tree.View(limits)

@@ -11,8 +11,9 @@
 // page numbers included.
 //
 //	Receives: LockPrefixes, CommitPlan, AuditSlots (former): matches for admission, changes, counts;
-//	          PeekPrefixes (queue): matches as hints; DescribeCache (intake): a view of the tree
-//	Sends:    PrefixesLocked (former), PrefixesPeeked (queue), CacheDescribed (intake): answers;
+//	          PeekPrefixes (queue): matches as hints; DescribeCache (intake): a view of the tree;
+//	          ListPages (portal): what is cached, for a gateway that joins
+//	Sends:    PrefixesLocked (former), PrefixesPeeked (queue), CacheDescribed (intake), PagesListed (portal): answers;
 //	          ReservePages, AuditSlots (allocator): its part of a plan or an audit;
 //	          CacheChanged (observer): what was stored and evicted, if Options.Events is set. With
 //	          several engines it goes to dispatch, whose router needs it even without an observer;
@@ -27,7 +28,8 @@
 //	match, matchend, lock               longest cached prefix; why a match ends; handles that lock paths
 //	insert, extend, evict               a request's prefix into the tree; new nodes and growing leaves; pages out of it
 //	policy, learner, leaves, leafheap   order of eviction; unlocked leaves in that order
-//	history, hashes, events             usage of evicted pages; chained hashes of pages; what was stored and removed
+//	history, hashes                     usage of evicted pages; chained hashes of pages
+//	events, list                        what was stored and removed; lists of what is cached
 //	pagelist, check                     a node's pages in runs; invariants
 //	treeview, print                     a View for people, and its text
 //
@@ -38,7 +40,7 @@
 //	node
 //	leaves leafheap hashes events
 //	tree children
-//	match
+//	match list
 //	lock
 //	evict extend
 //	insert matchend treeview check

@@ -1,7 +1,5 @@
 package radix
 
-import "github.com/troupe-engine/troupe/messages"
-
 // A list of the cached pages is made in parts, in the order of the slab: a place in it is
 // the index of a node. The tree changes between two parts. A new page is in an event, and
 // so is a removed one. A split gives pages that were cached before to a new node, which
@@ -26,20 +24,4 @@ func (t *Tree) List(after uint64, most int, hashes []uint64) (list []uint64, nex
 		}
 	}
 	return hashes, 0
-}
-
-// takeUpper returns an empty node for the upper part of node i, whose pages a list that is
-// being made must not miss.
-func (t *Tree) takeUpper(i nodeIndex) nodeIndex {
-	if t.nodes.free != none && t.nodes.free <= t.listed && i > t.listed {
-		return t.nodes.takeTop()
-	}
-	return t.nodes.take()
-}
-
-// listPages answers with a part of the list. Its hashes are a copy: the tree changes its own.
-func (c *Core) listPages(m *messages.ListPages, out *messages.Outbox) {
-	reply := &messages.PagesListed{Ticket: m.Ticket}
-	reply.Hashes, reply.Next = c.tree.List(m.After, m.Max, make([]uint64, 0, m.Max))
-	out.ToPortal(reply)
 }

@@ -161,6 +161,15 @@ func (t *Tree) split(i nodeIndex, k int) nodeIndex {
 	return up
 }
 
+// takeUpper returns an empty node for the upper part of node i, whose pages a list that is
+// being made must not miss.
+func (t *Tree) takeUpper(i nodeIndex) nodeIndex {
+	if t.nodes.free != none && t.nodes.free <= t.listed && i > t.listed {
+		return t.nodes.takeTop()
+	}
+	return t.nodes.take()
+}
+
 // fit moves a node's data to arrays of the right size: splits and cuts left some unused.
 func (t *Tree) fit(i nodeIndex) {
 	n := t.nodes.at(i)

@@ -63,6 +63,14 @@ func (e *engine) fits(r *messages.EngineRequest) bool {
 	return true
 }
 
+// isolation is of the quarantined request that gets an engine to itself, until it has a
+// token. Only one does at a time, so of several engines the others go on.
+type isolation struct {
+	id     messages.RequestID // 0: none
+	engine int
+	given  bool // the engine has it; before that, its other requests are moved
+}
+
 // relayed is a StepResults to intake. It shares the slices of the engine's own message,
 // which goes back to the engine when intake has read it.
 type relayed struct {
@@ -100,6 +108,12 @@ func New(incarnation messages.Epoch, opt Options) *Core {
 // Own is the present header of dispatch towards intake.
 func (c *Core) Own() messages.Header { return c.own }
 
+// start lets intake submit.
+func (c *Core) start(out *messages.Outbox) {
+	c.started = true
+	out.ToIntake(&messages.EpochStarted{Header: c.own, Isolates: true})
+}
+
 // current returns the engine whose present epoch a header names, or nil. Messages of
 // older epochs are counted and ignored.
 func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
@@ -111,6 +125,9 @@ func (c *Core) current(h messages.Header, out *messages.Outbox) *engine {
 	out.Record(messages.StaleMessages, 1)
 	return nil
 }
+
+// keeps reports whether an engine is kept for the quarantined request.
+func (c *Core) keeps(engine int) bool { return c.alone.id != 0 && c.alone.engine == engine }
 
 func (c *Core) check() {
 	for i := range c.engines {

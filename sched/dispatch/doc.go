@@ -5,7 +5,11 @@
 // returns that engine's requests to intake, which submits them again with the tokens
 // that they have; they then go to an engine that is running.
 //
-// It keeps no tokens and no prompts. Of a request it knows only the engine.
+// A quarantined request gets an engine to itself until it has a token: the requests of that
+// engine move to others. A request that no engine can take is held, for Options.ResumeWait
+// at most.
+//
+// It keeps no tokens and no prompts, but for held requests. Of others it knows only the engine.
 //
 //	Receives: EnqueueRequests, FinishRequests, FlushCache, AuditSlots, DescribeCache, StepResults (intake): as an engine;
 //	          FailEpoch (intake): all engines start over;
@@ -13,23 +17,33 @@
 //	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): an engine's answers;
 //	          CacheChanged (cache): what the router should know;
 //	          EngineJoined, EngineLeft (link): an engine of a cluster can be reached, or not any more;
-//	          EngineReported (link): its speed, and the requests of other gateways
+//	          EngineReported (link): its speed, and the requests of other gateways;
+//	          ResumeDue (itself): held requests may have waited too long
 //	Sends:    EnqueueRequests, FinishRequests (queue): to the request's engine;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): to every engine;
 //	          StepResults (former): back for reuse, to the engine that they came from;
 //	          StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed (intake): of all engines;
 //	          EpochStarted, EpochEnded (intake): the first engine is up, an engine has lost requests;
-//	          CacheChanged (observer): passed on;
+//	          CacheChanged (observer): passed on; ResumeDue (itself): the timer for held requests;
 //	          FailEpoch (supervisor): results have a gap, or all engines start over
 //	State:    facts and epochs of the engines, the engine of each request, held requests, open questions
 //	On failure: restarted; the next incarnation sends EpochEnded to intake and FailEpoch to every
 //	          supervisor, so that all start over. In a cluster FailEpoch ends the links instead
 //
+// # Parts
+//
+//	handle, core, options   messages; state and invariants
+//	requests, isolate       who gets a request, and moves; an engine for a quarantined request
+//	results, questions      results on their way to intake; questions to all engines
+//	epochs, resume          engines come and go; requests that no engine can take
+//
 // # Floors
 //
 //	options
 //	core
-//	results questions requests
+//	resume questions
+//	requests isolate
+//	results
 //	epochs
 //	handle
 package dispatch

@@ -76,37 +76,6 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 	c.share(int(h.Engine), out)
 }
 
-// start lets intake submit.
-func (c *Core) start(out *messages.Outbox) {
-	c.started = true
-	out.ToIntake(&messages.EpochStarted{Header: c.own, Isolates: true})
-}
-
-// share has the other engines release a part of the requests that they have not admitted,
-// the newest ones, so that an engine that is new gets as much as they keep.
-func (c *Core) share(to int, out *messages.Outbox) {
-	if c.keeps(to) {
-		return
-	}
-	waiting := make([][]messages.RequestID, len(c.engines))
-	up := 0
-	for i := range c.engines {
-		if !c.engines[i].up || c.keeps(i) {
-			continue
-		}
-		up++
-		for _, id := range c.router.Requests(i) {
-			_, admitted := c.admitted[id]
-			if _, moves := c.moving[id]; !admitted && !moves && i != to {
-				waiting[i] = append(waiting[i], id)
-			}
-		}
-	}
-	for i, ids := range waiting {
-		c.release(i, ids[len(ids)-len(ids)/max(up, 1):], out)
-	}
-}
-
 func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
 	if int(m.Engine) >= len(c.engines) || m.Epoch != c.engines[m.Engine].header.Epoch || !c.engines[m.Engine].up {
 		out.Record(messages.StaleMessages, 1)

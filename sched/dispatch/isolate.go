@@ -6,17 +6,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// isolation is of the quarantined request that gets an engine to itself, until it has a
-// token. Only one does at a time, so of several engines the others go on.
-type isolation struct {
-	id     messages.RequestID // 0: none
-	engine int
-	given  bool // the engine has it; before that, its other requests are moved
-}
-
-// keeps reports whether an engine is kept for the quarantined request.
-func (c *Core) keeps(engine int) bool { return c.alone.id != 0 && c.alone.engine == engine }
-
 // isolate chooses an engine for a quarantined request, and has it release all others.
 // While another one has an engine, or no engine fits, the request is only held.
 func (c *Core) isolate(r *messages.EngineRequest, out *messages.Outbox) {

@@ -98,3 +98,28 @@ func (c *Core) finish(ids []messages.RequestID, out *messages.Outbox) {
 		c.endIsolation(out)
 	}
 }
+
+// share has the other engines release a part of the requests that they have not admitted,
+// the newest ones, so that an engine that is new gets as much as they keep.
+func (c *Core) share(to int, out *messages.Outbox) {
+	if c.keeps(to) {
+		return
+	}
+	waiting := make([][]messages.RequestID, len(c.engines))
+	up := 0
+	for i := range c.engines {
+		if !c.engines[i].up || c.keeps(i) {
+			continue
+		}
+		up++
+		for _, id := range c.router.Requests(i) {
+			_, admitted := c.admitted[id]
+			if _, moves := c.moving[id]; !admitted && !moves && i != to {
+				waiting[i] = append(waiting[i], id)
+			}
+		}
+	}
+	for i, ids := range waiting {
+		c.release(i, ids[len(ids)-len(ids)/max(up, 1):], out)
+	}
+}

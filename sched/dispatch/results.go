@@ -111,11 +111,14 @@ func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	}
 }
 
-// cacheChanged passes on what an engine's cache holds to the router and the observer.
+// cacheChanged passes on what an engine's cache holds to the router and the observer, and
+// the list of what it held before to the router.
 func (c *Core) cacheChanged(m *messages.CacheChanged, out *messages.Outbox) {
 	if c.current(m.Header, out) == nil {
 		return
 	}
 	c.router.Changed(int(m.Engine), m)
-	out.ToObserver(m)
+	if m.Seq > 0 {
+		out.ToObserver(m)
+	}
 }

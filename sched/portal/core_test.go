@@ -33,6 +33,7 @@ func (s *scene) step(msg messages.ToPortal) []messages.Send {
 	s.out.Reset()
 	s.Handle(s.clock, msg, &s.out)
 	s.check()
+	s.checkLoad()
 	for _, timer := range s.out.Timers {
 		s.due = timer.Msg.(*messages.ReportDue)
 	}

@@ -69,5 +69,6 @@ func (c *Core) Handle(now time.Duration, msg messages.ToPortal, out *messages.Ou
 	}
 	if invariants.Enabled {
 		c.check()
+		c.checkLoad()
 	}
 }

@@ -6,17 +6,6 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// list is of the pages that are cached, for a gateway that joins: it has not heard of their
-// CacheChanged. The cache makes it in parts, so that no other message waits for long. Only
-// one is made at a time, to its end even if the gateway leaves, because the cache keeps
-// account of it. Only one part of it is in memory.
-type list struct {
-	gateway *gateway        // that gets it; nil: none is made
-	ticket  messages.Ticket // of the part that is awaited
-	pages   int             // listed so far
-	waiting []*gateway      // for theirs
-}
-
 const (
 	partPages = 4096
 	// mostListed bounds a list to 32 MiB of hashes. A router keeps fewer pages of all engines.
@@ -35,7 +24,8 @@ func (c *Core) nextList(out *messages.Outbox) {
 	l := &c.list
 	l.gateway, l.pages = nil, 0
 	if len(l.waiting) > 0 {
-		l.gateway, l.waiting = l.waiting[0], slices.Delete(l.waiting, 0, 1)
+		l.gateway = l.waiting[0]
+		l.waiting = slices.Delete(l.waiting, 0, 1)
 		c.askPages(0, out)
 	}
 }

@@ -15,12 +15,20 @@ type pageIndex struct {
 	max   int
 	words int // of 64 replicas in a set
 	slots map[uint64]int32
-	pages []indexed // each in the LRU list or free
-	sets  []uint64  // words for each of pages
+	// pages are in the LRU list or free. They are in blocks, which are not copied when the
+	// index grows: otherwise a call may take 10 ms while the list of a cache comes in.
+	pages []*[blockSize]indexed
+	sets  [][]uint64 // words for each page, in blocks
+	top   int32      // pages below it have been used at least once
 	free  []int32
 	held  []int    // pages by replica
 	alive []uint64 // scratch of match: the replicas that hold all pages so far
 }
+
+const (
+	blockBits = 10
+	blockSize = 1 << blockBits
+)
 
 type indexed struct {
 	hash       uint64
@@ -37,23 +45,31 @@ const (
 )
 
 func newPageIndex() pageIndex {
-	return pageIndex{slots: map[uint64]int32{}, pages: make([]indexed, 1)}
+	return pageIndex{slots: map[uint64]int32{}, pages: []*[blockSize]indexed{{}}, sets: [][]uint64{nil}, top: 1}
 }
 
 // grow makes room for more replicas, and bounds the pages.
 func (x *pageIndex) grow(replicas, max int) {
 	words := (replicas + 63) / 64
-	sets := make([]uint64, words*len(x.pages))
-	for slot := range x.pages {
-		copy(sets[slot*words:], x.set(int32(slot)))
+	for at, old := range x.sets {
+		sets := make([]uint64, words*blockSize)
+		for i := range blockSize {
+			copy(sets[i*words:], old[i*x.words:(i+1)*x.words])
+		}
+		x.sets[at] = sets
 	}
-	x.sets, x.words, x.max, x.alive = sets, words, max, make([]uint64, words)
+	x.words, x.max, x.alive = words, max, make([]uint64, words)
 	x.held = append(x.held, make([]int, replicas-len(x.held))...)
 	x.shrink()
 }
 
 func (x *pageIndex) set(slot int32) []uint64 {
-	return x.sets[int(slot)*x.words : (int(slot)+1)*x.words]
+	i := int(slot&(blockSize-1)) * x.words
+	return x.sets[uint32(slot)>>blockBits][i : i+x.words]
+}
+
+func (x *pageIndex) page(slot int32) *indexed {
+	return &x.pages[uint32(slot)>>blockBits][slot&(blockSize-1)]
 }
 
 // match sets into[i] to the number of pages from the front that replica i holds.
@@ -115,7 +131,7 @@ func (x *pageIndex) add(replica int, pages []uint64) {
 // shrink drops the pages that are too many.
 func (x *pageIndex) shrink() {
 	for len(x.slots) > x.max {
-		x.drop(x.pages[ends].prev)
+		x.drop(x.page(ends).prev)
 	}
 }
 
@@ -126,11 +142,13 @@ func (x *pageIndex) take(hash uint64) int32 {
 		slot, x.free = x.free[n-1], x.free[:n-1]
 		clear(x.set(slot))
 	} else {
-		slot = int32(len(x.pages))
-		x.pages = append(x.pages, indexed{})
-		x.sets = append(x.sets, make([]uint64, x.words)...)
+		slot = x.top
+		x.top++
+		if int(slot>>blockBits) == len(x.pages) {
+			x.pages, x.sets = append(x.pages, new([blockSize]indexed)), append(x.sets, make([]uint64, x.words*blockSize))
+		}
 	}
-	x.pages[slot] = indexed{hash: hash}
+	*x.page(slot) = indexed{hash: hash}
 	x.slots[hash] = slot
 	return slot
 }
@@ -160,8 +178,8 @@ func (x *pageIndex) lose(replica int, slot int32) {
 
 // clear removes a replica from all pages.
 func (x *pageIndex) clear(replica int) {
-	for slot := x.pages[ends].next; slot != ends; {
-		next := x.pages[slot].next
+	for slot := x.page(ends).next; slot != ends; {
+		next := x.page(slot).next
 		x.lose(replica, slot)
 		slot = next
 	}
@@ -174,18 +192,18 @@ func (x *pageIndex) drop(slot int32) {
 		}
 	}
 	x.unlink(slot)
-	delete(x.slots, x.pages[slot].hash)
+	delete(x.slots, x.page(slot).hash)
 	x.free = append(x.free, slot)
 }
 
 // link makes a page the one used last.
 func (x *pageIndex) link(slot int32) {
-	first := x.pages[ends].next
-	x.pages[slot].prev, x.pages[slot].next = ends, first
-	x.pages[first].prev, x.pages[ends].next = slot, slot
+	p, end := x.page(slot), &x.pages[0][ends]
+	p.prev, p.next = ends, end.next
+	x.page(end.next).prev, end.next = slot, slot
 }
 
 func (x *pageIndex) unlink(slot int32) {
-	p := &x.pages[slot]
-	x.pages[p.prev].next, x.pages[p.next].prev = p.next, p.prev
+	p := x.page(slot)
+	x.page(p.prev).next, x.page(p.next).prev = p.next, p.prev
 }

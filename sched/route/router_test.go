@@ -109,6 +109,12 @@ func (t *twinRouter) load(replica int) (l Load) {
 	return l
 }
 
+// ahead is the work ahead of a new request, in seconds.
+func (t *twinRouter) ahead(replica int) float64 {
+	l, others := t.load(replica), t.reports[replica].Others
+	return (float64(l.WaitingTokens+others.WaitingTokens) + decodeWeight*float64(l.RunningTokens+others.RunningTokens)) / t.speed(replica)
+}
+
 func (t *twinRouter) route(q Request) (Route, bool) {
 	delete(t.requests, q.ID)
 	type rank struct{ cost, load, held, turn float64 }
@@ -196,6 +202,19 @@ func TestRouterAgainstTwin(t *testing.T) {
 				want, wantOK := twin.route(q)
 				if got != want || ok != wantOK {
 					r.Fatalf("%+v goes to %+v %v, want %+v %v", q, got, ok, want, wantOK)
+				}
+			},
+			"idlest": func(r *rapid.T) {
+				odd := rapid.Bool().Draw(r, "odd")
+				got, ok := router.Idlest(func(i int) bool { return !odd || i%2 == 1 })
+				least, some := math.Inf(1), false
+				for i, down := range twin.down {
+					if !down && (!odd || i%2 == 1) {
+						least, some = min(least, twin.ahead(i)), true
+					}
+				}
+				if ok != some || ok && (twin.down[got] || odd && got%2 == 0 || twin.ahead(got) != least) {
+					r.Fatalf("the idlest is %d (%t), the least load is %v (%t)", got, ok, least, some)
 				}
 			},
 			"started": func(r *rapid.T) {
