@@ -38,6 +38,8 @@ type EngineReported struct {
 	Header
 	Others EngineLoad // requests of other gateways
 	Speed  float64    // prompt tokens that it computes in a second; 0: not measured yet
+	// Gateways is how many have a link to the engine; 0: not known yet.
+	Gateways int
 }
 
 // ResumeDue wakes dispatch to end requests that no engine could take for too long. The

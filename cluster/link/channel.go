@@ -50,7 +50,7 @@ func (c *channel) beat(out *messages.Outbox) {
 // acknowledge tells the peer what was handled.
 func (c *channel) acknowledge(out *messages.Outbox) {
 	c.owed = 0
-	h := &wire.Heartbeat{Handled: c.got, Speed: c.report.Speed}
+	h := &wire.Heartbeat{Handled: c.got, Speed: c.report.Speed, Gateways: uint32(c.report.Gateways)}
 	if l := c.report.Others; l != (messages.EngineLoad{}) {
 		h.Others = &wire.Load{Waiting: uint64(l.Waiting), WaitingTokens: uint64(l.WaitingTokens), Running: uint64(l.Running), RunningTokens: uint64(l.RunningTokens)}
 	}

@@ -140,7 +140,7 @@ func (e *Engine) frame(now time.Duration, f *wire.Frame, out *messages.Outbox) (
 func (e *Engine) reported(h *wire.Heartbeat, out *messages.Outbox) {
 	l := h.GetOthers()
 	most := func(n uint64) int { return int(min(n, 1<<40)) }
-	out.ToDispatch(&messages.EngineReported{Header: messages.Header{Engine: e.opt.Slot}, Speed: h.GetSpeed(), Others: messages.EngineLoad{
+	out.ToDispatch(&messages.EngineReported{Header: messages.Header{Engine: e.opt.Slot}, Speed: h.GetSpeed(), Gateways: int(h.GetGateways()), Others: messages.EngineLoad{
 		Waiting: most(l.GetWaiting()), WaitingTokens: most(l.GetWaitingTokens()), Running: most(l.GetRunning()), RunningTokens: most(l.GetRunningTokens()),
 	}})
 }

@@ -324,7 +324,7 @@ func TestAPeerThatDoesNotKeepUp(t *testing.T) {
 func TestAnIdleLinkLives(t *testing.T) {
 	p := newPair(t, Options{})
 	p.begin()
-	p.toGateway(&messages.EngineReported{Speed: 1234, Others: messages.EngineLoad{WaitingTokens: 7, Running: 2}})
+	p.toGateway(&messages.EngineReported{Speed: 1234, Gateways: 3, Others: messages.EngineLoad{WaitingTokens: 7, Running: 2}})
 	for range 400 { // 100 s
 		p.beat()
 		p.deliverAll()
@@ -333,7 +333,7 @@ func TestAnIdleLinkLives(t *testing.T) {
 		t.Fatal("the link ended")
 	}
 	last := p.dispatched[len(p.dispatched)-1].(*messages.EngineReported)
-	if last.Engine != slotHere || last.Speed != 1234 || last.Others.WaitingTokens != 7 || last.Others.Running != 2 {
+	if last.Engine != slotHere || last.Speed != 1234 || last.Gateways != 3 || last.Others.WaitingTokens != 7 || last.Others.Running != 2 {
 		t.Errorf("dispatch gets %+v", last)
 	}
 	if n := len(p.engine.unread) + len(p.gateway.unread); n > 4 {

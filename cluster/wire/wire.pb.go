@@ -296,7 +296,9 @@ type Heartbeat struct {
 	// From an engine: the requests of other gateways.
 	Others *Load `protobuf:"bytes,2,opt,name=others,proto3" json:"others,omitempty"`
 	// From an engine: prompt tokens that it computes in a second; 0: not measured yet.
-	Speed         float64 `protobuf:"fixed64,3,opt,name=speed,proto3" json:"speed,omitempty"`
+	Speed float64 `protobuf:"fixed64,3,opt,name=speed,proto3" json:"speed,omitempty"`
+	// From an engine: how many gateways have a link to it; 0: not known yet.
+	Gateways      uint32 `protobuf:"varint,4,opt,name=gateways,proto3" json:"gateways,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -348,6 +350,13 @@ func (x *Heartbeat) GetOthers() *Load {
 func (x *Heartbeat) GetSpeed() float64 {
 	if x != nil {
 		return x.Speed
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetGateways() uint32 {
+	if x != nil {
+		return x.Gateways
 	}
 	return 0
 }
@@ -2018,11 +2027,12 @@ const file_wire_proto_rawDesc = "" +
 	"\rcache_flushed\x18\x17 \x01(\v2\x1a.troupe.cluster.v1.FlushedH\x00R\fcacheFlushed\x12A\n" +
 	"\rflush_refused\x18\x18 \x01(\v2\x1a.troupe.cluster.v1.FlushedH\x00R\fflushRefused\x12A\n" +
 	"\rslots_audited\x18\x19 \x01(\v2\x1a.troupe.cluster.v1.AuditedH\x00R\fslotsAuditedB\x06\n" +
-	"\x04body\"l\n" +
+	"\x04body\"\x88\x01\n" +
 	"\tHeartbeat\x12\x18\n" +
 	"\ahandled\x18\x01 \x01(\x04R\ahandled\x12/\n" +
 	"\x06others\x18\x02 \x01(\v2\x17.troupe.cluster.v1.LoadR\x06others\x12\x14\n" +
-	"\x05speed\x18\x03 \x01(\x01R\x05speed\"\x88\x01\n" +
+	"\x05speed\x18\x03 \x01(\x01R\x05speed\x12\x1a\n" +
+	"\bgateways\x18\x04 \x01(\rR\bgateways\"\x88\x01\n" +
 	"\x04Load\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x04R\awaiting\x12%\n" +
 	"\x0ewaiting_tokens\x18\x02 \x01(\x04R\rwaitingTokens\x12\x18\n" +

@@ -45,11 +45,13 @@ type Core struct {
 
 type engine struct {
 	facts  messages.EngineFacts
-	joined bool            // always for an engine of this process
-	header messages.Header // of its epoch
-	up     bool
-	broken bool   // FailEpoch was sent; nothing of the epoch counts any more
-	seq    uint64 // of its newest StepResults
+	joined bool // always for an engine of this process
+	// gateways is how many have a link to it, as reported; 0: not known.
+	gateways int
+	header   messages.Header // of its epoch
+	up       bool
+	broken   bool   // FailEpoch was sent; nothing of the epoch counts any more
+	seq      uint64 // of its newest StepResults
 }
 
 // fits reports whether an engine can hold a request, and continues its output.

@@ -32,11 +32,12 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 		end.Suspects = c.suspects(int(m.Engine))
 	}
 	c.engineDown(int(m.Engine), end, out)
-	c.engines[m.Engine].facts, c.engines[m.Engine].joined = messages.EngineFacts{}, false
+	e := &c.engines[m.Engine]
+	e.facts, e.joined, e.gateways = messages.EngineFacts{}, false, 0
 }
 
 // suspects are the requests that an engine may have died of: those that it had admitted.
-// If there are none, and no other gateway's, it may have died before it could report them.
+// If there are none, and it has no other gateway, it has died before it could report them.
 func (c *Core) suspects(engine int) (ids []messages.RequestID) {
 	all := c.router.Requests(engine)
 	for _, id := range all {
@@ -44,7 +45,7 @@ func (c *Core) suspects(engine int) (ids []messages.RequestID) {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 && c.router.Others(engine) == (route.Load{}) {
+	if len(ids) == 0 && c.engines[engine].gateways == 1 {
 		return all
 	}
 	return ids
@@ -55,6 +56,7 @@ func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
+	c.engines[m.Engine].gateways = m.Gateways
 	c.router.Reported(int(m.Engine), route.Report{Others: m.Others, Speed: m.Speed})
 }
 
@@ -67,7 +69,7 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 		return
 	}
 	c.engineDown(int(h.Engine), &messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
-	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, header: h, up: true}
+	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, gateways: c.engines[h.Engine].gateways, header: h, up: true}
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
 		c.start(out)

@@ -96,6 +96,7 @@ func TestWithOneEngineTheOthersAreHeld(t *testing.T) {
 	if to := given(s.step(&messages.StepResults{Header: header(0, 1), Seq: 3, Ended: cancelled(2)})); len(to) != 1 || to[9] != 0 {
 		t.Fatalf("the empty engine gets %v", to)
 	}
+	s.step(&messages.EngineReported{Header: header(0, 0), Gateways: 1})
 	s.submit(2)
 	died := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0, Cause: "killed"}), messages.Intake)
 	if !slices.Equal(died.Suspects, []messages.RequestID{9}) || !slices.Equal(died.Requests, []messages.RequestID{9}) {
@@ -107,17 +108,17 @@ func TestWithOneEngineTheOthersAreHeld(t *testing.T) {
 	}
 }
 
-// Requests of other gateways may be the cause, too: then only what was admitted is suspected.
+// Requests of other gateways may be the cause, too. Then only what was admitted is suspected.
 func TestSuspectsBesideOtherGateways(t *testing.T) {
-	for others, want := range map[int]int{0: 1, 3: 0} {
+	for gateways, want := range map[int]int{0: 0, 1: 1, 2: 0} {
 		s := newScene(t, 0)
 		s.join(0, messages.EngineFacts{})
 		s.up(0, 1)
-		s.step(&messages.EngineReported{Header: header(0, 0), Others: messages.EngineLoad{Running: others}})
+		s.step(&messages.EngineReported{Header: header(0, 0), Gateways: gateways})
 		s.submit(1)
 		died := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0}), messages.Intake)
 		if len(died.Suspects) != want {
-			t.Errorf("with %d requests of others, intake hears of the suspects %v", others, died.Suspects)
+			t.Errorf("with %d gateways, intake hears of the suspects %v", gateways, died.Suspects)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (c *Core) report(m *messages.ReportDue, out *messages.Outbox) {
 		others.WaitingTokens = int(float64(others.WaitingTokens-g.load.WaitingTokens) * uncached)
 		others.Running -= g.load.Running
 		others.RunningTokens -= g.load.RunningTokens
-		out.ToLink(&messages.EngineReported{Header: g.header, Others: others, Speed: speed})
+		out.ToLink(&messages.EngineReported{Header: g.header, Others: others, Speed: speed, Gateways: len(c.gateways)})
 	}
 }
 

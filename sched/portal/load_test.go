@@ -42,7 +42,7 @@ func TestGatewaysHearOfOthers(t *testing.T) {
 		3: {Waiting: 2, WaitingTokens: 107, Running: 1, RunningTokens: 30},
 	}
 	for slot, m := range s.reports() {
-		if m.Others != want[slot] {
+		if m.Others != want[slot] || m.Gateways != 3 {
 			t.Errorf("gateway %d hears of %+v, want %+v", slot, m.Others, want[slot])
 		}
 	}

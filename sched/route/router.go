@@ -280,9 +280,6 @@ func (r *Router) Reported(i int, report Report) {
 	r.replicas[i].report = report
 }
 
-// Others is what a replica has last reported of other routers' requests.
-func (r *Router) Others(replica int) Load { return r.replicas[replica].report.Others }
-
 // Started records a request's first token. A late report of an unknown id is ignored.
 func (r *Router) Started(id messages.RequestID) {
 	c, ok := r.requests[id]

@@ -82,6 +82,9 @@ func (w *World) disturbLinks() {
 	b := w.bridges[w.rnd.IntN(len(w.bridges))]
 	if w.rnd.IntN(30) == 0 {
 		w.post(pick(w.rnd, b.nearEnd(), b.farEnd()), &messages.HeartbeatDue{})
+		if due := b.engine.reportDue; due != nil {
+			w.post(b.engine.at(messages.Portal), due)
+		}
 	}
 	if w.cfg.Cuts > 0 && !w.last && w.rnd.Float64() < w.cfg.Cuts {
 		b.cut()

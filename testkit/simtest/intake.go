@@ -2,7 +2,9 @@ package simtest
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -271,7 +273,10 @@ func (w *World) finish() {
 			}
 			err := q.checkTokens()
 			if err == nil && !k.lost {
-				err = q.finished(&w.cfg, k.left || w.cfg.SuspectLimit > 0)
+				err = q.finished(&w.cfg, k.left || w.cfg.SuspectLimit > 0 && !w.cfg.Poison || w.poisonous(q.sub.Prompt))
+			}
+			if err == nil && w.poisonous(q.sub.Prompt) && (q.finish.Reason != messages.FinishError || len(q.tokens) > 0) {
+				err = fmt.Errorf("request %d, which kills engines, has %d tokens and ends by %s", q.id, len(q.tokens), q.finish.Reason)
 			}
 			if err != nil {
 				w.fail("%w", err)
@@ -287,6 +292,11 @@ func (w *World) finish() {
 	if w.stats.Steps > 0 && w.stats.Epochs == 1 && w.stats.Audits == 0 {
 		w.fail("no audit passed")
 	}
+}
+
+// poisonous reports whether a prompt kills the engine that computes it.
+func (w *World) poisonous(prompt []int32) bool {
+	return w.cfg.Poison && slices.Equal(prompt, w.calls[0].requests[0].sub.Prompt)
 }
 
 // finish checks that every request and question has ended.

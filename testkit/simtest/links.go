@@ -68,7 +68,7 @@ func (w *World) reach(from place, to messages.Actor, msg any) place {
 		return e.at(messages.Portal)
 	}
 	switch out := to == messages.Intake || to == messages.Observer; {
-	case out && from.role == messages.Portal:
+	case (out || to == messages.Link) && from.role == messages.Portal:
 		return w.between(w.gateways[messages.HeaderOf(msg).Engine], e).farEnd()
 	case out && w.cfg.Cluster:
 		return e.at(messages.Portal)

@@ -15,6 +15,9 @@ func (r *runner) step(e *engine, msg messages.ToRunner) {
 	if e.device.Pending() > 0 {
 		e.stats.Beside++
 	}
+	for _, row := range m.Opened {
+		e.fatal = e.fatal || e.poisonous(row.Request.Prompt)
+	}
 	epoch, header, step := e.epoch, m.Header, m.Step
 	e.device.Submit(m, func(done *messages.BatchDone, err error) {
 		switch {

@@ -193,6 +193,23 @@ func TestGateways(t *testing.T) {
 	}
 }
 
+// TestPoison has a request that kills the process of its engine each time it is computed.
+// It ends with an error after three deaths, or some more if a process dies before it could
+// report what it had admitted. All others finish, with the right bytes.
+func TestPoison(t *testing.T) {
+	from, to := seeds(t, 300, 10000)
+	total := runAll(t, from, to, func(seed uint64) Config {
+		c := Random(seed)
+		c.Cluster, c.Gateways, c.Engines, c.Poison, c.SuspectLimit = true, 1+int(seed/2%2), 2+int(seed%2), true, 2
+		c.Cuts, c.Deaths, c.Crashes, c.DeviceErrors, c.Cancels = 0, 0, 0, 0, 0
+		return c
+	})
+	t.Logf("%+v", total)
+	if total.Deaths < 3*int(to-from) {
+		t.Errorf("in %d runs %d engines died", to-from, total.Deaths)
+	}
+}
+
 // TestClusterCrashPoints panics in what a cluster adds, at each of its first messages and
 // at some later ones.
 func TestClusterCrashPoints(t *testing.T) {

@@ -60,7 +60,10 @@ type engine struct {
 	fenced map[messages.RequestID]bool              // of the newest CommitPlan: inserted with KeepCopies
 	portal *portal.Core                             // in a cluster
 	given  map[messages.RequestID]messages.EngineID // by the portal: slots of gateways, until the release is asked for
-	dead   bool                                     // its process has died and is not started again
+	// reportDue is the portal's timer, fatal that the step which runs kills the process.
+	reportDue *messages.ReportDue
+	fatal     bool
+	dead      bool // its process has died and is not started again
 }
 
 func (e *engine) header() messages.Header { return messages.Header{Engine: e.id, Epoch: e.epoch} }
@@ -128,7 +131,7 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 
 // begin is what the start of an engine's process does.
 func (e *engine) begin() {
-	e.device = fakemodel.New(e.cfg.model())
+	e.device, e.fatal = fakemodel.New(e.cfg.model()), false
 	if e.cfg.Cluster {
 		e.newPortal()
 	}
@@ -150,7 +153,7 @@ func (e *engine) start() {
 	e.cache = radix.New(radix.Options{PageSize: e.cfg.PageSize, Disabled: e.cfg.CacheDisabled, Policy: policy,
 		History: policies.History(e.cfg.Eviction, e.cfg.Pages), Events: e.several()})
 	e.alloc = pages.New(pages.Options{Pages: e.cfg.Pages, Contiguous: e.cfg.Contiguous})
-	e.runner, e.failed = runner{}, false
+	e.runner, e.failed, e.fatal = runner{}, false, false
 	e.send(e.at(messages.Supervisor), messages.Intake, &messages.EpochStarted{Header: e.header()})
 }
 
@@ -195,6 +198,10 @@ func (w *World) turn() bool {
 
 // complete lets the device finish a step, or fail in it.
 func (e *engine) complete() {
+	if e.fatal {
+		e.die(true)
+		return
+	}
 	if e.cfg.DeviceErrors > 0 && e.rnd.Float64() < e.cfg.DeviceErrors {
 		e.device.Inject(fakemodel.Fault{Step: e.device.Submitted(), Kind: fakemodel.FailStep})
 	}
@@ -255,6 +262,11 @@ func (w *World) deliver(l way, msg any) {
 	sends := w.out.Sends
 	if e != nil && epoch != e.epoch {
 		sends = nil
+	}
+	for _, t := range w.out.Timers {
+		if due, ok := t.Msg.(*messages.ReportDue); ok {
+			e.reportDue = due
+		}
 	}
 	for _, s := range sends {
 		w.send(l.to, s.To, s.Msg)
