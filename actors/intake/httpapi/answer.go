@@ -29,10 +29,10 @@ type openAIAnswer[C any] struct {
 	convert func(out *messages.CallOutput, send func(C))
 }
 
-func newOpenAIAnswer[C any](s *Server, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
-	a := &openAIAnswer[C]{ID: id, Object: object, Created: s.Now().Unix(), Model: s.Model.ID, n: n, convert: convert}
-	if s.Model.Fingerprint != nil {
-		a.Fingerprint = s.Model.Fingerprint()
+func newOpenAIAnswer[C any](s *Server, m *Model, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
+	a := &openAIAnswer[C]{ID: id, Object: object, Created: s.Now().Unix(), Model: m.ID, n: n, convert: convert}
+	if m.Fingerprint != nil {
+		a.Fingerprint = m.Fingerprint()
 	}
 	if a.withUsage = o.StreamOptions != nil && given(o.StreamOptions.IncludeUsage, false); a.withUsage {
 		a.Usage = (*usage)(nil)

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -21,7 +23,7 @@ const (
 func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	var limits messages.CacheLimits
 	query := r.URL.Query()
-	if bad := knownQuery(query, "depth", "nodes", "tokens", "format"); bad != nil {
+	if bad := s.checkQuery(query, "depth", "nodes", "tokens", "format"); bad != nil {
 		return bad
 	}
 	for _, l := range []struct {
@@ -43,18 +45,55 @@ func (s *Server) cacheTree(w http.ResponseWriter, r *http.Request) *apiError {
 	if format != "json" && format != "text" {
 		return invalid("format", `"format" is %q; it must be json or text`, clip(format, 64))
 	}
-	reply := make(chan *messages.CacheDescribed, 1)
-	s.Engine.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
-	a, err := awaitReport(r, reply)
+	models, err := s.addressed(s.modelIn(query))
 	if err != nil {
 		return err
 	}
+	trees, missing, err := askReports(r, models, func(e Engine, reply chan<- *messages.CacheDescribed) {
+		e.Send(&messages.AskCacheTree{Limits: limits, Reply: reply})
+	})
+	if err != nil {
+		return err
+	}
+	var view messages.CacheView
+	if len(models) == 1 {
+		view = trees[0].report.View
+	} else {
+		all := &modelTrees{Missing: missing}
+		for _, t := range trees {
+			all.Models = append(all.Models, modelTree{t.model, t.report.View})
+		}
+		view = all
+	}
 	if format == "json" {
-		return respond(w, a.View)
+		return respond(w, view)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if _, err := io.WriteString(w, a.View.Text(true)); err != nil {
+	if _, err := io.WriteString(w, view.Text(true)); err != nil {
 		return stalled(err)
 	}
 	return nil
+}
+
+// modelTrees are the caches of several models, by name.
+type modelTrees struct {
+	Models  []modelTree `json:"models"`
+	Missing []string    `json:"unavailable,omitempty"` // models without an answer
+}
+
+type modelTree struct {
+	Model string             `json:"model"`
+	Cache messages.CacheView `json:"cache"`
+}
+
+// Text implements messages.CacheView.
+func (t *modelTrees) Text(ages bool) string {
+	var b strings.Builder
+	for _, m := range t.Models {
+		fmt.Fprintf(&b, "model %s\n%s", m.Model, m.Cache.Text(ages))
+	}
+	for _, name := range t.Missing {
+		fmt.Fprintf(&b, "model %s: no engine answered\n", name)
+	}
+	return b.String()
 }

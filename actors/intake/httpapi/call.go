@@ -125,7 +125,7 @@ func (c *call) collect(ctx context.Context) ([]*messages.CallOutput, *apiError) 
 
 // begin submits a client's call, logs its ids, and records it.
 func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
-	c, err := submit(ctx, s.Engine, trailOf(ctx).key, p)
+	c, err := submit(ctx, p.served.Engine, trailOf(ctx).key, p)
 	if err != nil {
 		return nil, err.about(p.name(err.Param))
 	}

@@ -51,9 +51,14 @@ type chatDelta struct {
 }
 
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
-	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
+	served, err := s.reachForCall(req.Model)
+	if err == nil {
+		err = cmp.Or(refuseSet("", req.refusable), req.stream.check())
+	}
+	if err != nil {
 		return nil, err
 	}
+	m := &served.Model
 	most := maxTokens{"max_tokens", req.MaxTokens, 1}
 	if req.MaxCompletionTokens != nil {
 		if err := differ("", "max_tokens", req.MaxTokens, "max_completion_tokens", req.MaxCompletionTokens); err != nil {
@@ -61,7 +66,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 		}
 		most = maxTokens{"max_completion_tokens", req.MaxCompletionTokens, 1}
 	}
-	params, err := req.sampling.params(&s.Model, most, s.Seed)
+	params, err := req.sampling.params(m, most, s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +79,16 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 	case logprobs:
 		params.TopLogprobs = top
 	}
-	ids, err := s.renderChat(r, req)
+	ids, err := s.renderChat(r, m, req)
 	if err != nil {
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
-	p := &plan{rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, names: map[string]string{"prompt": "messages"}}
+	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, names: map[string]string{"prompt": "messages"}}
 	if p.stream {
-		p.answer = newOpenAIAnswer(s, id, "chat.completion.chunk", n, &req.stream, s.chatChunks(n, logprobs))
+		p.answer = newOpenAIAnswer(s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
 	} else {
-		p.answer = newOpenAIAnswer(s, id, "chat.completion", n, &req.stream, s.chatChoices(logprobs))
+		p.answer = newOpenAIAnswer(s, m, id, "chat.completion", n, &req.stream, chatChoices(m, logprobs))
 	}
 	base := s.submission(r.Context(), &req.scheduling, req.User)
 	base.Stream = p.stream
@@ -92,11 +97,11 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 }
 
 // chatChoices converts complete outputs.
-func (s *Server) chatChoices(logprobs bool) func(*messages.CallOutput, func(chatChoice)) {
+func chatChoices(m *Model, logprobs bool) func(*messages.CallOutput, func(chatChoice)) {
 	return func(out *messages.CallOutput, send func(chatChoice)) {
 		one := chatChoice{Index: out.Index, Message: chatMessage{Role: "assistant", Content: out.Text}, FinishReason: finishWord(out.Finish)}
 		if logprobs {
-			one.Logprobs = newChatLogprobs(&s.Model, out.Tokens)
+			one.Logprobs = newChatLogprobs(m, out.Tokens)
 		}
 		send(one)
 	}
@@ -104,7 +109,7 @@ func (s *Server) chatChoices(logprobs bool) func(*messages.CallOutput, func(chat
 
 // chatChunks converts outputs of a stream: the role first, then content, and the
 // reason to finish in a chunk with an empty delta.
-func (s *Server) chatChunks(n int, logprobs bool) func(*messages.CallOutput, func(chatChunk)) {
+func chatChunks(m *Model, n int, logprobs bool) func(*messages.CallOutput, func(chatChunk)) {
 	started := make([]bool, n)
 	return func(out *messages.CallOutput, send func(chatChunk)) {
 		if !started[out.Index] {
@@ -114,7 +119,7 @@ func (s *Server) chatChunks(n int, logprobs bool) func(*messages.CallOutput, fun
 		if out.Text != "" || len(out.Tokens) > 0 && logprobs {
 			one := chatChunk{Index: out.Index, Delta: chatDelta{Content: &out.Text}}
 			if logprobs {
-				one.Logprobs = newChatLogprobs(&s.Model, out.Tokens)
+				one.Logprobs = newChatLogprobs(m, out.Tokens)
 			}
 			send(one)
 		}

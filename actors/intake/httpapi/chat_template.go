@@ -17,12 +17,12 @@ const (
 )
 
 // renderChat applies the model's template and tokenises the prompt.
-func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiError) {
-	if fault := s.Model.TemplateFault; fault != nil {
-		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(s.Model.ID), own(fault))
+func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest) ([]int32, *apiError) {
+	if fault := m.TemplateFault; fault != nil {
+		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(m.ID), own(fault))
 	}
-	if s.Model.Template == nil {
-		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(s.Model.ID))
+	if m.Template == nil {
+		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(m.ID))
 	}
 	if err := checkMessages(req.Messages.value); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Server) renderChat(r *http.Request, req *chatRequest) ([]int32, *apiErr
 	if err != nil {
 		return nil, err
 	}
-	ids, failed := s.Model.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
+	ids, failed := m.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
 		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
 	var long promptTooLong
 	switch {

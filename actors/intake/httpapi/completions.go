@@ -51,14 +51,19 @@ type choiceState struct {
 }
 
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
-	if err := cmp.Or(s.checkModel(req.Model), refuseSet("", req.refusable), req.stream.check()); err != nil {
-		return nil, err
+	served, err := s.reachForCall(req.Model)
+	if err == nil {
+		err = cmp.Or(refuseSet("", req.refusable), req.stream.check())
 	}
-	params, err := req.sampling.params(&s.Model, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	c := &completion{model: &s.Model, n: req.choices(), logprobs: req.Logprobs != nil, echo: given(req.Echo, false)}
+	m := &served.Model
+	params, err := req.sampling.params(m, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	c := &completion{model: m, n: req.choices(), logprobs: req.Logprobs != nil, echo: given(req.Echo, false)}
 	if top := given(req.Logprobs, 0); c.logprobs {
 		if top < 0 || top > maxLogprobs {
 			return nil, outside("logprobs", top, 0, maxLogprobs)
@@ -68,7 +73,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 			params.PromptLogprobs = top
 		}
 	}
-	if c.prompts, _, err = parsePrompts(r.Context(), &s.Model, req.Prompt, "prompt", c.echo); err != nil {
+	if c.prompts, _, err = parsePrompts(r.Context(), m, req.Prompt, "prompt", c.echo); err != nil {
 		return nil, err
 	}
 	if err := checkChoices("n", len(c.prompts), c.n); err != nil {
@@ -80,9 +85,10 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 	base.Stream, base.Continues = req.on(), true
 	id := "cmpl-" + newID()
 	return &plan{
-		subs: req.sampling.submissions(c.prompts, params, base, s.Seed), rid: cmp.Or(req.RID, id), stream: req.on(),
+		served: served,
+		subs:   req.sampling.submissions(c.prompts, params, base, s.Seed), rid: cmp.Or(req.RID, id), stream: req.on(),
 		promptOnly: given(req.MaxTokens, 1) == 0, prompts: c.prompts, copies: c.n,
-		answer: newOpenAIAnswer(s, id, "text_completion", c.n, &req.stream, c.take),
+		answer: newOpenAIAnswer(s, m, id, "text_completion", c.n, &req.stream, c.take),
 	}, nil
 }
 

@@ -19,7 +19,8 @@
 //	answer, usage, logprobs                   JSON in OpenAI's form: choices, token counts, log probabilities
 //	stream, sse, response                     streamed answers; server-sent events; writing an answer
 //	errors, redaction                         errors and their statuses; their texts without data of clients, for the log
-//	models, tokenize                          /v1/models and the served model; /tokenize and /detokenize
+//	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token
 //	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof
+//	enginenode                                the endpoints of an engine in a cluster
 package httpapi

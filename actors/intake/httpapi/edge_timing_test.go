@@ -66,7 +66,7 @@ func BenchmarkStreamedToken(b *testing.B) {
 	} {
 		b.Run(path[4:], func(b *testing.B) {
 			s := testserver.Start(b, testserver.Options{Log: zerolog.Disabled})
-			api := httpapi.New(httpapi.Deps{Model: s.Model, Engine: outputs(b.N), Log: zerolog.Nop(), Seed: func() uint64 { return 1 }, Now: time.Now})
+			api := httpapi.New(httpapi.Deps{Models: httpapi.Serving(&httpapi.Served{Model: s.Model, Engine: outputs(b.N)}), Log: zerolog.Nop(), Seed: func() uint64 { return 1 }, Now: time.Now})
 			req, err := http.NewRequest("POST", path, strings.NewReader(body))
 			if err != nil {
 				b.Fatal(err)

@@ -56,6 +56,8 @@ func (e *apiError) retry(seconds int) *apiError {
 const (
 	codeTooLong = "context_length_exceeded"
 	codeLimited = "rate_limit_exceeded"
+
+	codeNoEngine = "no_engine"
 )
 
 func invalid(param, format string, args ...any) *apiError {

@@ -11,6 +11,7 @@ import (
 
 // plan is what an endpoint that generates makes of a body.
 type plan struct {
+	served *Served
 	subs   []messages.Submission
 	rid    string // the client's id of the call, or the server's
 	stream bool
@@ -47,20 +48,23 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		return respond(w, p.answer.whole(outputs))
 	})
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		if err := s.overloaded(); err != nil {
-			return err
+		// Which of several models a request is for shows in its body.
+		if all := s.Models.All(); len(all) == 1 {
+			if err := s.overloaded(all[0]); err != nil {
+				return err
+			}
 		}
 		return generate(w, r)
 	}
 }
 
-// overloaded refuses a request before its body is read if intake would refuse it
-// anyway. Under overload a server mostly refuses, and refusals take time from the device.
-func (s *Server) overloaded() *apiError {
-	if s.Full == nil || s.serving.Err() != nil {
+// overloaded refuses a request, if possible before its body is read, that intake would
+// refuse anyway. Under overload a server mostly refuses, and refusals take time from the device.
+func (s *Server) overloaded(m *Served) *apiError {
+	if m.Full == nil || s.serving.Err() != nil {
 		return nil
 	}
-	wait, most, full := s.Full()
+	wait, most, full := m.Full()
 	if !full {
 		return nil
 	}
@@ -99,7 +103,7 @@ func (s *Server) prepared(job *work, p *plan) *apiError {
 			ofPrompts += p.copies * max(0, tokens-params.PromptLogprobStart) * (params.PromptLogprobs + 1)
 		}
 		if params.TopLogprobs != messages.NoLogprobs {
-			ofOutputs += max(0, min(params.MaxTokens, s.Model.Context-tokens)) * (params.TopLogprobs + 1)
+			ofOutputs += max(0, min(params.MaxTokens, p.served.Model.Context-tokens)) * (params.TopLogprobs + 1)
 		}
 	}
 	scores := ofPrompts + ofOutputs

@@ -44,7 +44,7 @@ func raw(t *testing.T, address, request string) (status int, body string) {
 func listening(t *testing.T, opt httpapi.Options) (address string) {
 	t.Helper()
 	s := testserver.Start(t, testserver.Options{}) // the engine behind it
-	h := httpapi.New(httpapi.Deps{Options: opt, Model: s.Model, Engine: s.Engine, Metrics: http.NotFoundHandler(), Now: time.Now,
+	h := httpapi.New(httpapi.Deps{Options: opt, Models: httpapi.Serving(s.Served), Metrics: http.NotFoundHandler(), Now: time.Now,
 		Seed: func() uint64 { return 1 }, Info: func() map[string]any { return nil }})
 	l, err := httpapi.Listen(h.Options)
 	if err != nil {

@@ -35,11 +35,15 @@ type cacheEvent struct {
 // kvEvents streams what enters and leaves the prefix cache, until the client
 // disconnects or does not keep up, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
-	if s.Observe == nil {
+	served, err := s.reach(s.modelIn(r.URL.Query()))
+	if err != nil {
+		return err
+	}
+	if served.Observe == nil {
 		return newError(http.StatusNotFound).coded("kv_events_off").
 			say("KV events are off; start the server with kv-events")
 	}
-	subscribe, err := subscription(r)
+	subscribe, err := s.subscription(r)
 	if err != nil {
 		return err
 	}
@@ -47,8 +51,8 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	events, reply := make(chan messages.ObservedEvent, readerEvents), make(chan *messages.EventsSubscribed, 1)
 	subscribe.ID, subscribe.Events, subscribe.Reply = id, events, reply
 	stream := kvStream{sse: newSSE(w), events: events, last: subscribe.After}
-	s.Observe(subscribe)
-	defer s.Observe(&messages.DropSubscription{ID: id})
+	served.Observe(subscribe)
+	defer served.Observe(&messages.DropSubscription{ID: id})
 	select {
 	case a := <-reply:
 		if a.Refused != "" {
@@ -67,9 +71,9 @@ func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 
 // subscription reads where a stream begins: after the event in ?after= or in the
 // header that an EventSource sends when it reconnects, or from now on.
-func subscription(r *http.Request) (*messages.SubscribeEvents, *apiError) {
+func (s *Server) subscription(r *http.Request) (*messages.SubscribeEvents, *apiError) {
 	query := r.URL.Query()
-	if err := knownQuery(query, "after"); err != nil {
+	if err := s.checkQuery(query, "after"); err != nil {
 		return nil, err
 	}
 	text := cmp.Or(query.Get("after"), r.Header.Get("Last-Event-ID"))

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
-// Model is the served model. Immutable.
+// Model is what the adapter knows of a served model. Immutable.
 type Model struct {
 	ID        string // its name in the API
 	Created   int64  // Unix seconds
@@ -42,26 +42,20 @@ type modelObject struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-func (s *Server) modelObject() modelObject {
-	return modelObject{s.Model.ID, "model", s.Model.Created, "troupe"}
-}
+func (m *Model) object() modelObject { return modelObject{m.ID, "model", m.Created, "troupe"} }
 
 func (s *Server) models() any {
-	return map[string]any{"object": "list", "data": []modelObject{s.modelObject()}}
+	data := []modelObject{}
+	for _, m := range s.Models.All() {
+		data = append(data, m.Model.object())
+	}
+	return map[string]any{"object": "list", "data": data}
 }
 
 func (s *Server) getModel(w http.ResponseWriter, r *http.Request) *apiError {
-	if err := s.checkModel(cmp.Or(r.PathValue("id"), "/")); err != nil {
+	m, err := s.find(cmp.Or(r.PathValue("id"), "/"))
+	if err != nil {
 		return err
 	}
-	return respond(w, s.modelObject())
-}
-
-// checkModel accepts the served model's name and no name at all.
-func (s *Server) checkModel(name string) *apiError {
-	if name == "" || name == s.Model.ID {
-		return nil
-	}
-	return newError(http.StatusNotFound).coded("model_not_found").about("model").
-		say("the model %q is not served here; this server has %q", clip(name, 128), own(s.Model.ID))
+	return respond(w, m.Model.object())
 }

@@ -10,7 +10,7 @@ import (
 
 // A request keeps the rules with which it began; the next one has the new ones.
 func TestARequestKeepsItsRules(t *testing.T) {
-	s := New(Deps{Options: Options{WriteStall: time.Second, MaxBodyBytes: 1}, Steps: func() float64 { return 0 }})
+	s := New(Deps{Options: Options{WriteStall: time.Second, MaxBodyBytes: 1}})
 	defer s.Drain()
 	var stalls []time.Duration
 	h := s.withRequestID(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestARequestKeepsItsRules(t *testing.T) {
 // A server on loopback checks names whatever is configured, before and after it
 // listens.
 func TestConfigureKeepsTheLoopbackRule(t *testing.T) {
-	s := New(Deps{Options: Options{Host: "mybox"}, Steps: func() float64 { return 0 }})
+	s := New(Deps{Options: Options{Host: "mybox"}})
 	defer s.Drain()
 	foreign := httptest.NewRequest("GET", "/", nil)
 	foreign.Host = "evil.example"
@@ -70,7 +70,7 @@ func TestKeysStayApart(t *testing.T) {
 		"shared":              {[]Options{{SharePrefixCache: true, APIKeys: []string{"a"}}, opt("b")}, false},
 		"another option only": {[]Options{opt("a"), {APIKeys: []string{"a"}, MaxBodyBytes: 5}}, false},
 	} {
-		s := New(Deps{Options: c.steps[0], Steps: func() float64 { return 0 }})
+		s := New(Deps{Options: c.steps[0]})
 		for _, o := range c.steps[1:] {
 			s.Configure(o)
 		}

@@ -1,6 +1,9 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // handler is an endpoint; an error it returns has not been written yet.
 type handler func(w http.ResponseWriter, r *http.Request) *apiError
@@ -18,13 +21,26 @@ func show(value func() any) handler {
 	}
 }
 
+// routes are the endpoints of the server, for its role in a cluster.
 func (s *Server) routes() []route {
+	all := s.allRoutes()
+	if s.Node != nil {
+		all = slices.DeleteFunc(all, func(r route) bool { return !slices.Contains(engineEndpoints, r.path) })
+	}
+	return all
+}
+
+func (s *Server) allRoutes() []route {
+	generate := generating(s, s.prepareGenerate)
+	if s.Gateway {
+		generate = generating(s, s.prepareGatewayGenerate)
+	}
 	return []route{
 		{"POST", "/v1/chat/completions", forUsers, generating(s, s.prepareChat)},
 		{"POST", "/v1/completions", forUsers, generating(s, s.prepareCompletion)},
 		{"GET", "/v1/models", forUsers, show(s.models)},
 		{"GET", "/v1/models/{id...}", forUsers, s.getModel},
-		{"POST", "/generate", forUsers, generating(s, s.prepareGenerate)},
+		{"POST", "/generate", forUsers, generate},
 		{"POST", "/tokenize", forUsers, post(s, s.tokenize)},
 		{"POST", "/v1/tokenize", forUsers, post(s, s.tokenize)},
 		{"POST", "/detokenize", forUsers, post(s, s.detokenize)},
@@ -62,9 +78,13 @@ func (s *Server) Handler() http.Handler {
 				say("%s is not allowed for %s; use %s", r.Method, clip(r.URL.Path, 128), own(method))
 		}))
 	}
-	mux.HandleFunc("/", s.withErrors(func(w http.ResponseWriter, r *http.Request) *apiError {
+	rest := func(w http.ResponseWriter, r *http.Request) *apiError {
 		return newError(http.StatusNotFound).coded("not_found").
 			say("unknown endpoint %s; to generate text use /v1/chat/completions, /v1/completions or /generate", clip(r.URL.Path, 128))
-	}))
+	}
+	if s.Node != nil {
+		rest = s.withKey(forUsers, s.Node.misdirected)
+	}
+	mux.HandleFunc("/", s.withErrors(rest))
 	return s.withRequestID(s.withOrigins(s.withCORS(mux)))
 }

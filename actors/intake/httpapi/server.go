@@ -17,11 +17,10 @@ import (
 type Server struct {
 	Deps
 	rules              atomic.Pointer[rules]
-	prober             *prober
+	probers            probers
 	http               *http.Server
 	places, largePlace chan struct{} // for parsing: half of the cores (the device needs some); one large body
 	bodies             *budget
-	progress           progress        // of the engine, as probes see it
 	serving            context.Context // done when it drains: streams without an end stop
 	drain              context.CancelFunc
 }
@@ -33,7 +32,7 @@ func New(deps Deps) *Server {
 		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), largePlace: make(chan struct{}, 1)}
 	s.rules.Store(opt)
 	s.serving, s.drain = context.WithCancel(context.Background())
-	s.prober = &prober{interval: opt.HealthInterval, most: opt.HealthWaiters, serving: s.serving, probe: s.computeToken}
+	s.probers.by = map[string]*prober{}
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: opt.HeaderTimeout,
@@ -56,18 +55,15 @@ type Engine interface {
 // Deps are what the wiring passes in.
 type Deps struct {
 	Options Options
-	Model   Model
-	Engine  Engine
+	Models  Catalog
+	// Gateway says that the models come from the engines of a cluster, so that they may
+	// come and go. Then /generate takes a model, and questions to engines take ?model=.
+	Gateway bool
+	Node    *EngineNode // nil: the server takes requests
 	Log     zerolog.Logger
-	Observe func(messages.ToObserver) // sends to the observer of the cache; nil: KV events are off
 	// Record records an accepted request in a trace and returns what records its end,
 	// nil if the request is left out. It does not block. nil: nothing is recorded.
-	Record func(*messages.Submission) (end func(output int))
-	// Full reports whether intake would refuse every new request now, because it would
-	// wait longer than most. It is called before a body is read, so that a refusal
-	// costs very little, and counts the refusal. nil: intake alone refuses.
-	Full    func() (wait, most time.Duration, full bool)
-	Steps   func() float64        // steps computed by the engine: a probe without a token tells busy from hung by it
+	Record  func(*messages.Submission) (end func(output int))
 	Metrics http.Handler          // serves /metrics
 	Info    func() map[string]any // the answer of /server_info
 	Seed    func() uint64         // draws a seed for a request without one

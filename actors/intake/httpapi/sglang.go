@@ -38,17 +38,37 @@ type nativeSampling struct {
 	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 
+// gatewayRequest is the body of /generate at a gateway. SGLang has no parameter for the
+// model, since its server has one.
+type gatewayRequest struct {
+	generateRequest
+	Model string `json:"model"`
+}
+
 func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, *apiError) {
+	return s.generatePlan(r, "", req)
+}
+
+func (s *Server) prepareGatewayGenerate(r *http.Request, req *gatewayRequest) (*plan, *apiError) {
+	return s.generatePlan(r, req.Model, &req.generateRequest)
+}
+
+func (s *Server) generatePlan(r *http.Request, model string, req *generateRequest) (*plan, *apiError) {
 	ctx := r.Context()
+	served, err := s.reachForCall(model)
+	if err != nil {
+		return nil, err
+	}
 	native, err := req.sampling()
 	if err != nil {
 		return nil, err
 	}
-	params, err := native.params(&s.Model, maxTokens{"max_new_tokens", native.MaxNewTokens, 0}, s.Seed)
+	m := &served.Model
+	params, err := native.params(m, maxTokens{"max_new_tokens", native.MaxNewTokens, 0}, s.Seed)
 	if err != nil {
 		return nil, err.about("sampling_params." + err.Param)
 	}
-	g := &generation{model: &s.Model, rid: cmp.Or(req.RID, newID()), now: s.Now, start: s.Now(), withText: given(req.ReturnText, false)}
+	g := &generation{model: m, rid: cmp.Or(req.RID, newID()), now: s.Now, start: s.Now(), withText: given(req.ReturnText, false)}
 	if err := g.logprobParams(req, params); err != nil {
 		return nil, err
 	}
@@ -64,7 +84,7 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	case !isNull(req.Text) && isIDs(req.Text):
 		return nil, invalid("text", `"text" must be a string or an array of strings; token ids go into input_ids`)
 	}
-	if g.prompts, g.list, err = parsePrompts(ctx, &s.Model, source, name, false); err != nil {
+	if g.prompts, g.list, err = parsePrompts(ctx, m, source, name, false); err != nil {
 		return nil, err
 	}
 	g.n = native.choices()
@@ -74,7 +94,7 @@ func (s *Server) prepareGenerate(r *http.Request, req *generateRequest) (*plan, 
 	}
 	base := s.submission(ctx, &req.scheduling, req.User)
 	base.Stream, base.Continues = given(req.Stream, false), true
-	p := &plan{subs: native.submissions(g.prompts, params, base, s.Seed), rid: g.rid, stream: base.Stream, answer: g,
+	p := &plan{served: served, subs: native.submissions(g.prompts, params, base, s.Seed), rid: g.rid, stream: base.Stream, answer: g,
 		promptOnly: given(native.MaxNewTokens, 1) == 0, abortIsResult: true, copies: 1,
 		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
 	g.answers = make([]generateResponse, len(p.subs))

@@ -24,9 +24,11 @@ type tokenizeRequest struct {
 
 // tokenize answers with the ids of a text or of each of a list.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req *tokenizeRequest) *apiError {
-	if err := s.checkModel(req.Model); err != nil {
+	served, err := s.reach(req.Model)
+	if err != nil {
 		return err
 	}
+	m := &served.Model
 	source, name := req.Prompt, "prompt"
 	switch {
 	case !isNull(req.Prompt) && !isNull(req.Text):
@@ -58,9 +60,9 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, job *work, req
 		if r.Context().Err() != nil {
 			return clientGone(r.Context(), nil)
 		}
-		tokens[i] = s.Model.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: given(req.AddSpecialTokens, true), ParseSpecial: true})
+		tokens[i] = m.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: given(req.AddSpecialTokens, true), ParseSpecial: true})
 	}
-	answer := tokenizeAnswer(tokens, list, s.Model.Context)
+	answer := tokenizeAnswer(tokens, list, m.Context)
 	if err := job.parsed(len(answer)); err != nil {
 		return err
 	}
@@ -110,13 +112,15 @@ type detokenizeRequest struct {
 
 // detokenize answers with the text of ids, or with one for each list of ids.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, job *work, req *detokenizeRequest) *apiError {
-	if err := s.checkModel(req.Model); err != nil {
+	served, err := s.reach(req.Model)
+	if err != nil {
 		return err
 	}
+	m := &served.Model
 	if isNull(req.Tokens) {
 		return invalid("tokens", `"tokens" is missing; send an array of token ids`)
 	}
-	m, left, text := &s.Model, maxDecodedIDs, maxDecodedText
+	left, text := maxDecodedIDs, maxDecodedText
 	single := req.Tokens[0] != '[' || skipSpace(req.Tokens[1:])[0] != '['
 	lists, list, err := oneOrMany(req.Tokens, "tokens", single, "", maxLists, func(raw []byte, name string) ([]int32, *apiError) {
 		if r.Context().Err() != nil {

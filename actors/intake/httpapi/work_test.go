@@ -24,7 +24,7 @@ func (*panicky) UnmarshalJSON([]byte) error { panic("on purpose") }
 
 // A body that makes the server panic returns what it held.
 func TestAPanicGivesBackWhatABodyHeld(t *testing.T) {
-	s := New(Deps{Log: zerolog.Nop(), Steps: func() float64 { return 0 }})
+	s := New(Deps{Log: zerolog.Nop()})
 	for _, size := range []int{10, smallBody + 1} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(`{"a": "`+strings.Repeat("x", size)+`"}`))
 		r.Header.Set("Content-Type", "application/json")
@@ -68,7 +68,7 @@ func TestASlowReaderKeepsItsConnection(t *testing.T) {
 }
 
 func slowReader(t *testing.T) {
-	s := New(Deps{Log: zerolog.Nop(), Steps: func() float64 { return 0 }})
+	s := New(Deps{Log: zerolog.Nop()})
 	listener := &pipes{conns: make(chan net.Conn, 1)}
 	served := make(chan struct{})
 	var late error

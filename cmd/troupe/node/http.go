@@ -46,17 +46,19 @@ func (l *Listeners) Close() {
 
 // API returns a new HTTP adapter.
 func (n *Node) API() *httpapi.Server {
-	deps := httpapi.Deps{
-		Options: n.Config().HTTP,
+	served := &httpapi.Served{
 		Model: httpapi.Model{
 			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
 			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
 		},
-		Engine: n.Engine, Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
-		Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) },
+		Engine: n.Engine, Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) },
 	}
 	if n.Config().Cache.Events {
-		deps.Observe = n.Engine.Observe
+		served.Observe = n.Engine.Observe
+	}
+	deps := httpapi.Deps{
+		Options: n.Config().HTTP, Models: httpapi.Serving(served),
+		Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
 	}
 	if n.Recording != nil {
 		deps.Record = n.Recording.Begin

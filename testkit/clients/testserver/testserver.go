@@ -70,7 +70,8 @@ type Server struct {
 	Fake      *fakemodel.Executor
 	FakeModel fakemodel.Options
 	Model     httpapi.Model
-	Context   int // tokens of a request at most
+	Served    *httpapi.Served // Model with its engine
+	Context   int             // tokens of a request at most
 	logs      *locked.Buffer
 	gate      *gate
 }
@@ -148,9 +149,10 @@ func Start(t testing.TB, opt Options) *Server {
 	if spec.Observer != nil {
 		observe = s.Engine.Observe
 	}
+	s.Served = &httpapi.Served{Model: s.Model, Engine: s.Engine, Observe: observe, Full: opt.Full,
+		Steps: func() float64 { return meter.Value(messages.Steps) }}
 	s.HTTP = httpapi.New(httpapi.Deps{
-		Observe: observe, Full: opt.Full, Steps: func() float64 { return meter.Value(messages.Steps) },
-		Options: opt.HTTP, Model: s.Model, Engine: s.Engine, Log: log, Metrics: meter.Handler(),
+		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: meter.Handler(),
 		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
