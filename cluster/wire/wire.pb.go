@@ -2004,6 +2004,587 @@ func (x *CacheEvent) GetHashes() []uint64 {
 	return nil
 }
 
+// Hello is how nodes introduce themselves, by the call Meet of the door, and again and again.
+type Hello struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The version of this protocol. Nodes of different ones refuse each other.
+	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// The name of the cluster.
+	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The name of the node, and of its process.
+	Node        string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Incarnation string `protobuf:"bytes,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Host and port for other nodes.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// Whether it has a gateway.
+	Gateway bool `protobuf:"varint,6,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	// The URL of its HTTP API.
+	Api string `protobuf:"bytes,7,opt,name=api,proto3" json:"api,omitempty"`
+	// Its engine, if it has one that accepts links.
+	Engine *Model `protobuf:"bytes,8,opt,name=engine,proto3" json:"engine,omitempty"`
+	// ready, draining, stopped or failed.
+	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
+	// Addresses of nodes that it has met.
+	Known []string `protobuf:"bytes,10,rep,name=known,proto3" json:"known,omitempty"`
+	// Process id, start time in Unix milliseconds, and version of the binary, for people.
+	Pid           int64  `protobuf:"varint,11,opt,name=pid,proto3" json:"pid,omitempty"`
+	Started       int64  `protobuf:"varint,12,opt,name=started,proto3" json:"started,omitempty"`
+	Version       string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hello) Reset() {
+	*x = Hello{}
+	mi := &file_wire_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hello) ProtoMessage() {}
+
+func (x *Hello) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hello.ProtoReflect.Descriptor instead.
+func (*Hello) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Hello) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Hello) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Hello) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Hello) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *Hello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Hello) GetGateway() bool {
+	if x != nil {
+		return x.Gateway
+	}
+	return false
+}
+
+func (x *Hello) GetApi() string {
+	if x != nil {
+		return x.Api
+	}
+	return ""
+}
+
+func (x *Hello) GetEngine() *Model {
+	if x != nil {
+		return x.Engine
+	}
+	return nil
+}
+
+func (x *Hello) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Hello) GetKnown() []string {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+func (x *Hello) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Hello) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *Hello) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+// Model is what a gateway must know of an engine's model.
+type Model struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name under which it is served.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// SHA-256 of the weights, and of the texts that Fetch returns.
+	Weights string `protobuf:"bytes,2,opt,name=weights,proto3" json:"weights,omitempty"`
+	Texts   string `protobuf:"bytes,3,opt,name=texts,proto3" json:"texts,omitempty"`
+	// Of the engine's numerics.
+	Fingerprint string `protobuf:"bytes,4,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Tokens of prompt and output together, of the vocabulary, of the KV pool, of a page.
+	Context    int64 `protobuf:"varint,5,opt,name=context,proto3" json:"context,omitempty"`
+	Vocab      int64 `protobuf:"varint,6,opt,name=vocab,proto3" json:"vocab,omitempty"`
+	PoolTokens int64 `protobuf:"varint,7,opt,name=pool_tokens,json=poolTokens,proto3" json:"pool_tokens,omitempty"`
+	PageSize   int64 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Requests that run at once.
+	Running       int64 `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Model) Reset() {
+	*x = Model{}
+	mi := &file_wire_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Model) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Model) ProtoMessage() {}
+
+func (x *Model) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Model.ProtoReflect.Descriptor instead.
+func (*Model) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Model) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Model) GetWeights() string {
+	if x != nil {
+		return x.Weights
+	}
+	return ""
+}
+
+func (x *Model) GetTexts() string {
+	if x != nil {
+		return x.Texts
+	}
+	return ""
+}
+
+func (x *Model) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *Model) GetContext() int64 {
+	if x != nil {
+		return x.Context
+	}
+	return 0
+}
+
+func (x *Model) GetVocab() int64 {
+	if x != nil {
+		return x.Vocab
+	}
+	return 0
+}
+
+func (x *Model) GetPoolTokens() int64 {
+	if x != nil {
+		return x.PoolTokens
+	}
+	return 0
+}
+
+func (x *Model) GetPageSize() int64 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *Model) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+// OpenLink is the call with which a gateway begins a link to an engine.
+type OpenLink struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Hello *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	// The key for frames to the gateway.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenLink) Reset() {
+	*x = OpenLink{}
+	mi := &file_wire_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenLink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenLink) ProtoMessage() {}
+
+func (x *OpenLink) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenLink.ProtoReflect.Descriptor instead.
+func (*OpenLink) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *OpenLink) GetHello() *Hello {
+	if x != nil {
+		return x.Hello
+	}
+	return nil
+}
+
+func (x *OpenLink) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+type LinkOpened struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key for frames to the engine.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkOpened) Reset() {
+	*x = LinkOpened{}
+	mi := &file_wire_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkOpened) ProtoMessage() {}
+
+func (x *LinkOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkOpened.ProtoReflect.Descriptor instead.
+func (*LinkOpened) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *LinkOpened) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// Fetch asks for the texts of a model by their hash. The answer comes in pieces.
+type Fetch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fetch) Reset() {
+	*x = Fetch{}
+	mi := &file_wire_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fetch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fetch) ProtoMessage() {}
+
+func (x *Fetch) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
+func (*Fetch) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Fetch) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+// Texts are what a gateway needs of a model: its tokenizer, its chat template and its defaults.
+type Texts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Files of the tokenizer as the model's publisher made them, or the beginning of a GGUF file.
+	Files []*File `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// The chat template in use, and where it comes from; "" if there is none.
+	Template     string `protobuf:"bytes,2,opt,name=template,proto3" json:"template,omitempty"`
+	TemplateFrom string `protobuf:"bytes,3,opt,name=template_from,json=templateFrom,proto3" json:"template_from,omitempty"`
+	// Why the template cannot be used.
+	TemplateFault     string  `protobuf:"bytes,4,opt,name=template_fault,json=templateFault,proto3" json:"template_fault,omitempty"`
+	Eos               []int32 `protobuf:"varint,5,rep,packed,name=eos,proto3" json:"eos,omitempty"`
+	Temperature       float64 `protobuf:"fixed64,6,opt,name=temperature,proto3" json:"temperature,omitempty"`
+	TopP              float64 `protobuf:"fixed64,7,opt,name=top_p,json=topP,proto3" json:"top_p,omitempty"`
+	TopK              int64   `protobuf:"varint,8,opt,name=top_k,json=topK,proto3" json:"top_k,omitempty"`
+	MinP              float64 `protobuf:"fixed64,9,opt,name=min_p,json=minP,proto3" json:"min_p,omitempty"`
+	RepetitionPenalty float64 `protobuf:"fixed64,10,opt,name=repetition_penalty,json=repetitionPenalty,proto3" json:"repetition_penalty,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Texts) Reset() {
+	*x = Texts{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Texts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Texts) ProtoMessage() {}
+
+func (x *Texts) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Texts.ProtoReflect.Descriptor instead.
+func (*Texts) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Texts) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Texts) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *Texts) GetTemplateFrom() string {
+	if x != nil {
+		return x.TemplateFrom
+	}
+	return ""
+}
+
+func (x *Texts) GetTemplateFault() string {
+	if x != nil {
+		return x.TemplateFault
+	}
+	return ""
+}
+
+func (x *Texts) GetEos() []int32 {
+	if x != nil {
+		return x.Eos
+	}
+	return nil
+}
+
+func (x *Texts) GetTemperature() float64 {
+	if x != nil {
+		return x.Temperature
+	}
+	return 0
+}
+
+func (x *Texts) GetTopP() float64 {
+	if x != nil {
+		return x.TopP
+	}
+	return 0
+}
+
+func (x *Texts) GetTopK() int64 {
+	if x != nil {
+		return x.TopK
+	}
+	return 0
+}
+
+func (x *Texts) GetMinP() float64 {
+	if x != nil {
+		return x.MinP
+	}
+	return 0
+}
+
+func (x *Texts) GetRepetitionPenalty() float64 {
+	if x != nil {
+		return x.RepetitionPenalty
+	}
+	return 0
+}
+
+type File struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *File) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *File) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -2154,7 +2735,56 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"CacheEvent\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x16\n" +
-	"\x06hashes\x18\x02 \x03(\x06R\x06hashesB.Z,github.com/troupe-engine/troupe/cluster/wireb\x06proto3"
+	"\x06hashes\x18\x02 \x03(\x06R\x06hashes\"\xdd\x02\n" +
+	"\x05Hello\x12\x1a\n" +
+	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12 \n" +
+	"\vincarnation\x18\x04 \x01(\tR\vincarnation\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x18\n" +
+	"\agateway\x18\x06 \x01(\bR\agateway\x12\x10\n" +
+	"\x03api\x18\a \x01(\tR\x03api\x120\n" +
+	"\x06engine\x18\b \x01(\v2\x18.troupe.cluster.v1.ModelR\x06engine\x12\x14\n" +
+	"\x05state\x18\t \x01(\tR\x05state\x12\x14\n" +
+	"\x05known\x18\n" +
+	" \x03(\tR\x05known\x12\x10\n" +
+	"\x03pid\x18\v \x01(\x03R\x03pid\x12\x18\n" +
+	"\astarted\x18\f \x01(\x03R\astarted\x12\x18\n" +
+	"\aversion\x18\r \x01(\tR\aversion\"\xf5\x01\n" +
+	"\x05Model\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\x12\x14\n" +
+	"\x05texts\x18\x03 \x01(\tR\x05texts\x12 \n" +
+	"\vfingerprint\x18\x04 \x01(\tR\vfingerprint\x12\x18\n" +
+	"\acontext\x18\x05 \x01(\x03R\acontext\x12\x14\n" +
+	"\x05vocab\x18\x06 \x01(\x03R\x05vocab\x12\x1f\n" +
+	"\vpool_tokens\x18\a \x01(\x03R\n" +
+	"poolTokens\x12\x1b\n" +
+	"\tpage_size\x18\b \x01(\x03R\bpageSize\x12\x18\n" +
+	"\arunning\x18\t \x01(\x03R\arunning\"L\n" +
+	"\bOpenLink\x12.\n" +
+	"\x05hello\x18\x01 \x01(\v2\x18.troupe.cluster.v1.HelloR\x05hello\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\x1e\n" +
+	"\n" +
+	"LinkOpened\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\x1b\n" +
+	"\x05Fetch\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\"\xc0\x02\n" +
+	"\x05Texts\x12-\n" +
+	"\x05files\x18\x01 \x03(\v2\x17.troupe.cluster.v1.FileR\x05files\x12\x1a\n" +
+	"\btemplate\x18\x02 \x01(\tR\btemplate\x12#\n" +
+	"\rtemplate_from\x18\x03 \x01(\tR\ftemplateFrom\x12%\n" +
+	"\x0etemplate_fault\x18\x04 \x01(\tR\rtemplateFault\x12\x10\n" +
+	"\x03eos\x18\x05 \x03(\x05R\x03eos\x12 \n" +
+	"\vtemperature\x18\x06 \x01(\x01R\vtemperature\x12\x13\n" +
+	"\x05top_p\x18\a \x01(\x01R\x04topP\x12\x13\n" +
+	"\x05top_k\x18\b \x01(\x03R\x04topK\x12\x13\n" +
+	"\x05min_p\x18\t \x01(\x01R\x04minP\x12-\n" +
+	"\x12repetition_penalty\x18\n" +
+	" \x01(\x01R\x11repetitionPenalty\".\n" +
+	"\x04File\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04dataB.Z,github.com/troupe-engine/troupe/cluster/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2168,7 +2798,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_wire_proto_goTypes = []any{
 	(*Frame)(nil),        // 0: troupe.cluster.v1.Frame
 	(*Heartbeat)(nil),    // 1: troupe.cluster.v1.Heartbeat
@@ -2193,6 +2823,13 @@ var file_wire_proto_goTypes = []any{
 	(*Described)(nil),    // 20: troupe.cluster.v1.Described
 	(*CacheChanged)(nil), // 21: troupe.cluster.v1.CacheChanged
 	(*CacheEvent)(nil),   // 22: troupe.cluster.v1.CacheEvent
+	(*Hello)(nil),        // 23: troupe.cluster.v1.Hello
+	(*Model)(nil),        // 24: troupe.cluster.v1.Model
+	(*OpenLink)(nil),     // 25: troupe.cluster.v1.OpenLink
+	(*LinkOpened)(nil),   // 26: troupe.cluster.v1.LinkOpened
+	(*Fetch)(nil),        // 27: troupe.cluster.v1.Fetch
+	(*Texts)(nil),        // 28: troupe.cluster.v1.Texts
+	(*File)(nil),         // 29: troupe.cluster.v1.File
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
@@ -2219,11 +2856,14 @@ var file_wire_proto_depIdxs = []int32{
 	17, // 21: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
 	16, // 22: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
 	22, // 23: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	24, // 24: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
+	23, // 25: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
+	29, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.File
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2257,7 +2897,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

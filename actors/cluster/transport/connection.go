@@ -1,0 +1,132 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+)
+
+// connection is a stream of a peer's frames to this node.
+type connection struct {
+	grpc.ServerStream
+	links *links
+	keys  map[string]bool // of links that it has carried; bounded by the links of this node
+	cause string          // why it was refused
+}
+
+// errOver is the fate of a frame for a link that has ended: it is left out.
+var errOver = errors.New("the link is over")
+
+// frameType is the only type of message that peers send.
+var frameType = string((&wire.Frame{}).ProtoReflect().Descriptor().FullName())
+
+// refuseUnary refuses the runtime's unary calls, which panic.
+func refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+	return nil, status.Error(codes.Unimplemented, "this node has no unary calls")
+}
+
+// checkStream checks what the streams of peers bring, and tells links when theirs ends.
+func (t *Transport) checkStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer func() { // grpc has no recover: a panic would end the process
+		if p := recover(); p != nil {
+			t.opt.Log.Error().Str("method", info.FullMethod).Str("stack", string(debug.Stack())).Msg("bug in the server: a call of another node panicked; please report it")
+			err = status.Error(codes.Internal, "the call panicked")
+		}
+	}()
+	if info.FullMethod != remote.Remoting_Receive_FullMethodName {
+		return handler(srv, stream)
+	}
+	c := &connection{ServerStream: stream, links: t.links, keys: map[string]bool{}}
+	defer func() {
+		cause := "the connection from the peer has ended"
+		if c.cause != "" {
+			cause = c.cause
+			from := "unknown"
+			if p, ok := peer.FromContext(stream.Context()); ok {
+				from = p.Addr.String()
+			}
+			t.opt.Log.Warn().Str("peer", from).Str("cause", cause).Msg("another node sent something that is not allowed; the connection is closed")
+		}
+		t.links.ended(c, cause)
+	}()
+	return handler(srv, c)
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (c *connection) RecvMsg(m any) error {
+	if err := c.ServerStream.RecvMsg(m); err != nil {
+		if code := status.Code(err); code == codes.ResourceExhausted || code == codes.Internal {
+			c.cause = status.Convert(err).Message()
+		}
+		return err
+	}
+	msg, ok := m.(*remote.RemoteMessage)
+	if !ok {
+		return c.refuse(fmt.Errorf("a message of type %T", m))
+	}
+	switch body := msg.MessageType.(type) {
+	case *remote.RemoteMessage_ConnectRequest:
+		if body.ConnectRequest.GetServerConnection() == nil {
+			return c.refuse(errors.New("a connect request that is not of a node"))
+		}
+	case *remote.RemoteMessage_MessageBatch:
+		if err := c.checkBatch(body.MessageBatch); err != nil {
+			return c.refuse(err)
+		}
+	default:
+		return c.refuse(fmt.Errorf("a message of type %T", body))
+	}
+	return nil
+}
+
+func (c *connection) refuse(err error) error {
+	c.cause = "not allowed: " + err.Error()
+	return status.Error(codes.InvalidArgument, c.cause)
+}
+
+// checkBatch checks everything that the runtime uses without a check, and replaces keys by
+// the names of actors. Frames of links that are over are left out.
+func (c *connection) checkBatch(b *remote.MessageBatch) error {
+	for _, name := range b.TypeNames {
+		if name != frameType {
+			return fmt.Errorf("a message of type %.100q", name)
+		}
+	}
+	over := make([]bool, len(b.Targets))
+	for i, key := range b.Targets {
+		id, err := c.links.carry(c, key)
+		if over[i] = errors.Is(err, errOver); err != nil && !over[i] {
+			return err
+		}
+		b.Targets[i] = id
+	}
+	kept := b.Envelopes[:0]
+	for _, e := range b.Envelopes {
+		switch {
+		case e == nil:
+			return errors.New("an empty envelope")
+		case e.TypeId < 0 || int(e.TypeId) >= len(b.TypeNames):
+			return fmt.Errorf("type %d of %d", e.TypeId, len(b.TypeNames))
+		case e.Target < 0 || int(e.Target) >= len(b.Targets):
+			return fmt.Errorf("target %d of %d", e.Target, len(b.Targets))
+		case e.SerializerId != 0:
+			return fmt.Errorf("serializer %d", e.SerializerId)
+		case e.Sender != 0 || e.TargetRequestId != 0 || e.SenderRequestId != 0 || e.MessageHeader != nil:
+			return errors.New("a frame with a sender or a header")
+		}
+		if !over[e.Target] {
+			kept = append(kept, e)
+		}
+	}
+	b.Envelopes = kept
+	return nil
+}

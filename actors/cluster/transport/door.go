@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Door answers the calls of other nodes. A method has a name without slashes, takes one message, and answers
+// with any number of them. Serve is called on a goroutine of the call.
+type Door interface {
+	// Serve reads the question with read, and answers with write, until it returns. An
+	// error reaches the caller as text.
+	Serve(ctx context.Context, method string, read, write func(proto.Message) error) error
+}
+
+const doorPath = "/troupe.cluster.v1.Door/"
+
+// serveDoor gets every call that is not the runtime's.
+func (t *Transport) serveDoor(_ any, stream grpc.ServerStream) error {
+	full, _ := grpc.MethodFromServerStream(stream)
+	method, ok := strings.CutPrefix(full, doorPath)
+	if !ok || t.opt.Door == nil {
+		return status.Errorf(codes.Unimplemented, "unknown method %.100q", full)
+	}
+	read := func(m proto.Message) error { return stream.RecvMsg(m) }
+	write := func(m proto.Message) error { return stream.SendMsg(m) }
+	if err := t.opt.Door.Serve(stream.Context(), method, read, write); err != nil {
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return nil
+}
+
+// Call asks a node at host:port. each is called with a message made by answer for every
+// message of the answer. An error that the node has answered with is a *Refusal.
+func (t *Transport) Call(ctx context.Context, hostPort, method string, question proto.Message, answer func() proto.Message, each func(proto.Message) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, err := t.clients.get(hostPort)
+	if err != nil {
+		return err
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, doorPath+method)
+	if err != nil {
+		return plain(err)
+	}
+	if err := stream.SendMsg(question); err != nil && !errors.Is(err, io.EOF) {
+		return plain(err)
+	}
+	if err := stream.CloseSend(); err != nil {
+		return plain(err)
+	}
+	for {
+		m := answer()
+		switch err := stream.RecvMsg(m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return plain(err)
+		}
+		if err := each(m); err != nil {
+			return err
+		}
+	}
+}
+
+// CallOne is Call for a method that answers with one message.
+func CallOne[A any, M interface {
+	*A
+	proto.Message
+}](ctx context.Context, t *Transport, hostPort, method string, question proto.Message) (M, error) {
+	var got M
+	err := t.Call(ctx, hostPort, method, question, func() proto.Message { return M(new(A)) }, func(m proto.Message) error {
+		if got != nil {
+			return errors.New("the node answered twice")
+		}
+		got = m.(M)
+		return nil
+	})
+	if err == nil && got == nil {
+		err = errors.New("the node did not answer")
+	}
+	return got, err
+}
+
+// Refusal is an error that a node has answered with.
+type Refusal struct{ Text string }
+
+func (r *Refusal) Error() string { return r.Text }
+
+// plain removes grpc's words from an error.
+func plain(err error) error {
+	s, ok := status.FromError(err)
+	switch {
+	case !ok:
+		return err
+	case s.Code() == codes.FailedPrecondition || s.Code() == codes.InvalidArgument || s.Code() == codes.Unimplemented:
+		return &Refusal{s.Message()}
+	}
+	return errors.New(s.Message())
+}
+
+// mostClients bounds the connections that are kept for calls.
+const mostClients = 1024
+
+// clients are the connections for calls, by address. They dial again by themselves.
+type clients struct {
+	dial []grpc.DialOption
+	mu   sync.Mutex
+	by   map[string]*grpc.ClientConn
+}
+
+func (c *clients) get(hostPort string) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn := c.by[hostPort]; conn != nil {
+		return conn, nil
+	}
+	if len(c.by) >= mostClients { // addresses that come and go
+		for at, conn := range c.by {
+			conn.Close()
+			delete(c.by, at)
+			break
+		}
+	}
+	conn, err := grpc.NewClient(scheme+":///"+hostPort, c.dial...)
+	if err != nil {
+		return nil, err
+	}
+	if c.by == nil {
+		c.by = map[string]*grpc.ClientConn{}
+	}
+	c.by[hostPort] = conn
+	return conn, nil
+}
+
+func (c *clients) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.by {
+		conn.Close()
+	}
+	c.by = nil
+}

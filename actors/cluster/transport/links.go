@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// links are the keys of this node's ends of links. It is used from the goroutines of
+// connections, so it has a lock; it has no state of an engine.
+type links struct {
+	system *actor.ActorSystem
+	mu     sync.Mutex
+	byKey  map[string]*end
+}
+
+// end is this node's end of a link.
+type end struct {
+	pid     *actor.PID
+	peer    string      // the peer's address; "" before Connect
+	carrier *connection // that has brought its first frame; no other one may bring more
+}
+
+func newLinks(system *actor.ActorSystem) *links {
+	return &links{system: system, byKey: map[string]*end{}}
+}
+
+func (l *links) open(pid *actor.PID) string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	key := hex.EncodeToString(b[:])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byKey[key] = &end{pid: pid}
+	return key
+}
+
+func (l *links) connect(key, address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.byKey[key]; e != nil {
+		e.peer = address
+	}
+}
+
+// close forgets a key. It returns the address of the peer if no other link has it.
+func (l *links) close(key string) (unused string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.byKey[key]
+	if e == nil {
+		return ""
+	}
+	delete(l.byKey, key)
+	for _, other := range l.byKey {
+		if other.peer == e.peer {
+			return ""
+		}
+	}
+	return e.peer
+}
+
+// carry returns the actor to which a connection may bring frames with a key. ended reports
+// a link that is over, of which frames may still be on their way.
+func (l *links) carry(c *connection, key string) (id string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.byKey[key]
+	switch {
+	case e == nil && c.keys[key]:
+		return "", errOver
+	case e == nil:
+		return "", fmt.Errorf("a frame is for a link that this node does not have")
+	case e.carrier == nil:
+		e.carrier, c.keys[key] = c, true
+	case e.carrier != c:
+		return "", fmt.Errorf("a frame is for a link of another connection")
+	}
+	return e.pid.Id, nil
+}
+
+// ended tells the links that a connection carried that it has ended.
+func (l *links) ended(c *connection, cause string) {
+	l.tell(cause, func(e *end) bool { return e.carrier == c })
+}
+
+// lost tells the links to an address that the connection to it has ended.
+func (l *links) lost(address, cause string) {
+	l.tell(cause, func(e *end) bool { return address != "" && e.peer == address })
+}
+
+func (l *links) tell(cause string, which func(*end) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.byKey {
+		if which(e) {
+			l.system.Root.Send(e.pid, &messages.LinkBroken{Cause: cause})
+		}
+	}
+}

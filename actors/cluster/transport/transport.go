@@ -1,0 +1,204 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/resolver"
+
+)
+
+// Options of a Transport. Server and Client are both nil or both set.
+type Options struct {
+	Listen         string // host:port; port 0 picks a free one
+	Advertise      string // host:port at which peers reach this node; "": where it listens
+	Incarnation    string // of this process; no other one ever has it
+	Server, Client *tls.Config
+	Door           Door // answers calls of other nodes
+	Log            zerolog.Logger
+	Dial           func(ctx context.Context, address string) (net.Conn, error) // for tests; nil: TCP
+}
+
+const (
+	// maxBatch bounds what a peer may send at once, in bytes. A frame is far smaller: what
+	// may be large comes in pieces.
+	maxBatch = 32 << 20
+	// batchFrames is the most frames that are sent at once.
+	batchFrames = 64
+	scheme      = "troupe"
+)
+
+// Transport connects an actor system with those of other nodes. Safe for concurrent use.
+type Transport struct {
+	opt     Options
+	system  *actor.ActorSystem
+	remote  *remote.Remote
+	links   *links
+	clients *clients
+	listen  string
+	dial    []grpc.DialOption
+}
+
+// Start listens, and gives the actor system its address. Call it before actors are spawned.
+func Start(system *actor.ActorSystem, opt Options) (*Transport, error) {
+	// The runtime panics if it cannot listen, and does not tell which port it got.
+	probe, err := net.Listen("tcp", opt.Listen)
+	if err != nil {
+		return nil, err
+	}
+	at := probe.Addr().(*net.TCPAddr)
+	if err := probe.Close(); err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(opt.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(host, ":") { // the runtime does not quote it
+		host = "[" + host + "]"
+	}
+	opt.Advertise = cmp.Or(opt.Advertise, at.String())
+	t := &Transport{opt: opt, system: system, listen: opt.Advertise, links: newLinks(system)}
+	t.dial = t.dialOptions()
+	t.clients = &clients{dial: t.dial}
+	system.EventStream.Subscribe(t.onEvent)
+	config := remote.Configure(host, at.Port,
+		remote.WithAdvertisedHost(t.Address()),
+		remote.WithServerOptions(t.serverOptions()...),
+		remote.WithDialOptions(t.dial...),
+		remote.WithEndpointWriterBatchSize(batchFrames),
+		remote.WithEndpointWriterQueueSize(batchFrames),
+	)
+	config.MaxRetryCount = 1 // a peer that does not answer has no link
+	t.remote = remote.NewRemote(system, config)
+	if err := start(t.remote); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// start turns the runtime's panic into an error.
+func start(r *remote.Remote) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	r.Start()
+	return nil
+}
+
+// Stop closes the port and all connections. Links see the end of theirs.
+func (t *Transport) Stop() {
+	t.remote.Shutdown(false)
+	t.clients.close()
+}
+
+// Advertised is the host and port at which peers reach this node.
+func (t *Transport) Advertised() string { return t.listen }
+
+// Address is the actor system's, unique to this incarnation.
+func (t *Transport) Address() string { return Address(t.listen, t.opt.Incarnation) }
+
+// Address is that of the actors of an incarnation at host:port.
+func Address(hostPort, incarnation string) string {
+	return scheme + ":///" + hostPort + "/" + incarnation
+}
+
+// Peer is the process to which frames of a link are sent: the key names the peer's end.
+func Peer(hostPort, incarnation, key string) *actor.PID {
+	return actor.NewPID(Address(hostPort, incarnation), key)
+}
+
+// Open makes a key for this node's end of a link and returns it. Frames that come with it go to
+// the actor, and so does LinkBroken when the connection that carries them ends, or the one
+// to the peer's address. Close forgets the key.
+func (t *Transport) Open(end *actor.PID) (key string) { return t.links.open(end) }
+
+// Connect adds the peer's address to a link, for the end of the connection to it.
+func (t *Transport) Connect(key, hostPort, incarnation string) {
+	t.links.connect(key, Address(hostPort, incarnation))
+}
+
+// Close forgets the key of a link that is over, and closes the connection to its peer if
+// no other link needs it.
+func (t *Transport) Close(key string) {
+	if unused := t.links.close(key); unused != "" {
+		t.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: unused})
+	}
+}
+
+// onEvent tells links of the end of the connection to their peer.
+func (t *Transport) onEvent(event any) {
+	if e, ok := event.(*remote.EndpointTerminatedEvent); ok {
+		t.links.lost(e.Address, "the connection to the peer has ended")
+	}
+}
+
+func (t *Transport) serverOptions() []grpc.ServerOption {
+	creds := insecure.NewCredentials()
+	if t.opt.Server != nil {
+		creds = credentials.NewTLS(t.opt.Server)
+	}
+	return []grpc.ServerOption{
+		grpc.Creds(creds),
+		grpc.MaxRecvMsgSize(maxBatch),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.MaxConcurrentStreams(256),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
+		grpc.UnaryInterceptor(refuseUnary),
+		grpc.StreamInterceptor(t.checkStream),
+		grpc.UnknownServiceHandler(t.serveDoor),
+	}
+}
+
+func (t *Transport) dialOptions() []grpc.DialOption {
+	opts := []grpc.DialOption{
+		grpc.WithResolvers(addresses{}),
+		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBatch), grpc.MaxCallSendMsgSize(maxBatch)),
+	}
+	if t.opt.Client != nil {
+		opts = append(opts, grpc.WithTransportCredentials(credentials.NewTLS(t.opt.Client)))
+	} else {
+		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(scheme))
+	}
+	if t.opt.Dial != nil {
+		opts = append(opts, grpc.WithContextDialer(t.opt.Dial))
+	}
+	return opts
+}
+
+// addresses resolves the address of an incarnation to its host and port.
+type addresses struct{}
+
+func (addresses) Scheme() string { return scheme }
+
+func (addresses) Build(target resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	hostPort, _, _ := strings.Cut(target.Endpoint(), "/")
+	if _, port, err := net.SplitHostPort(hostPort); err != nil {
+		return nil, err
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, err
+	}
+	return resolved{}, cc.UpdateState(resolver.State{Endpoints: []resolver.Endpoint{{Addresses: []resolver.Address{{Addr: hostPort}}}}})
+}
+
+type resolved struct{}
+
+func (resolved) ResolveNow(resolver.ResolveNowOptions) {}
+func (resolved) Close()                                {}
+
