@@ -46,3 +46,4 @@ func (*FlushRefused) toPortal()    {}
 func (*SlotsAudited) toPortal()    {}
 func (*CacheDescribed) toPortal()  {}
 func (*CacheChanged) toPortal()    {}
+func (*FailEpoch) toPortal()       {}

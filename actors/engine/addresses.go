@@ -44,9 +44,17 @@ func (m *member) childPID(role messages.Actor, epoch messages.Epoch) *actor.PID 
 
 // upstream plays intake or the observer for an engine: dispatch, if there are several.
 func (e *Engine) upstream(role messages.Actor) *actor.PID {
-	switch {
-	case len(e.members) > 1:
+	if len(e.members) > 1 {
 		return e.pid(messages.Dispatch)
+	}
+	return e.front(role)
+}
+
+// front is intake or the observer; the portal is both.
+func (e *Engine) front(role messages.Actor) *actor.PID {
+	switch {
+	case e.spec.Portal:
+		return e.pid(messages.Portal)
 	case role == messages.Observer && e.spec.Observer == nil:
 		return nil
 	}
@@ -69,10 +77,7 @@ func (m *member) routes(epoch messages.Epoch) routeFunc {
 // the incarnation in its header. To intake, dispatch plays all roles of an engine.
 func (e *Engine) outerRoutes() routeFunc {
 	dispatcher := e.pid(messages.Dispatch)
-	outer := map[messages.Actor]*actor.PID{messages.Intake: e.pid(messages.Intake)}
-	if e.spec.Observer != nil {
-		outer[messages.Observer] = e.pid(messages.Observer)
-	}
+	outer := map[messages.Actor]*actor.PID{messages.Intake: e.front(messages.Intake), messages.Observer: e.front(messages.Observer)}
 	type incarnation struct {
 		epoch messages.Epoch
 		route routeFunc
@@ -84,6 +89,8 @@ func (e *Engine) outerRoutes() routeFunc {
 			return outer[to]
 		case of.Engine == dispatch.Self:
 			return dispatcher
+		case len(e.members) == 0:
+			return e.spec.Peers(of.Engine)
 		case int(of.Engine) >= len(e.members):
 			return nil
 		}
@@ -92,5 +99,17 @@ func (e *Engine) outerRoutes() routeFunc {
 			*k = incarnation{of.Epoch, e.members[of.Engine].routes(of.Epoch)}
 		}
 		return k.route(to, of)
+	}
+}
+
+// portalRoutes are those of the portal: to its gateways it plays an engine, to its engine
+// intake.
+func (e *Engine) portalRoutes() routeFunc {
+	engine := e.outerRoutes()
+	return func(to messages.Actor, of messages.Header) *actor.PID {
+		if to == messages.Intake || to == messages.Observer {
+			return e.spec.Peers(of.Engine)
+		}
+		return engine(to, of)
 	}
 }

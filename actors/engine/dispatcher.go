@@ -26,6 +26,9 @@ func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *act
 				d.over.Cause, d.over.Suspects, failed = failed.Cause, failed.Suspects, nil
 			}
 			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)
+			if e.spec.OnRestart != nil {
+				e.spec.OnRestart()
+			}
 		} else {
 			e.dispatch = dispatch.New(1, e.spec.Dispatch)
 		}

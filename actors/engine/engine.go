@@ -2,8 +2,9 @@
 //
 //	engine              the root: spawns its children, restarts those that fail
 //	├── intake          outlives the epochs, restarted on its table
+//	├── portal          instead of intake, for an engine behind gateways
 //	├── observer        outlives the epochs, if KV events are on
-//	├── dispatch        outlives the epochs, if there are several engines
+//	├── dispatch        outlives the epochs, if there are several engines, or none: those of a gateway are elsewhere
 //	└── supervisor      restarted on the lifecycle's state; one for each engine
 //	    ├── queue-N     ┐
 //	    ├── former-N    │ epoch N: started together, stopped together
@@ -30,6 +31,7 @@
 //	intake      request.Core              intake.Props, called by the root (root.go)
 //	observer    core in actors/observer   observer.Props, called by the root
 //	dispatch    sched/dispatch.Core       dispatchProps (dispatcher.go), called by the root
+//	portal      sched/portal.Core         portalProps (portal.go), called by the root
 //	queue       sched/queue.Core          props (props.go), called by the supervisor
 //	former      sched/former.Core         the same, with the request log around it
 //	cache       memory/radix.Core         the same, with the request log around it
@@ -41,7 +43,7 @@
 //
 //	spec, engine                  what an engine is made of; starting, draining and stopping it
 //	root, supervisor, lifecycle   the root; starting and stopping epochs, and the rules for that
-//	props, dispatcher             how actors are made
+//	props, dispatcher, portal     how actors are made
 //	addresses                     names of processes, and routes to them
 //	requestlog                    lines about single requests
 package engine
@@ -61,6 +63,7 @@ import (
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/dispatch"
+	"github.com/troupe-engine/troupe/sched/portal"
 	"github.com/troupe-engine/troupe/sched/route"
 )
 
@@ -76,6 +79,7 @@ type Engine struct {
 
 	stopping bool           // used on the root's mailbox only
 	dispatch *dispatch.Core // the newest incarnation's; nil with one member
+	portal   *portal.Core   // likewise; nil without one
 }
 
 // member is one engine. The state of its supervisor is here and not in the actor, so
@@ -122,7 +126,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			life: lifecycle{opt: spec.Backoff.withDefaults(), engine: messages.EngineID(i)}, running: map[string]struct{}{},
 		})
 	}
-	if len(e.members) > 1 {
+	if len(e.members) != 1 {
 		d := &e.spec.Dispatch
 		d.Route.Replicas, d.Route.PageSize = len(e.members), spec.Cache.PageSize
 		if !spec.Cache.Disabled && cmp.Or(d.Route.Policy, route.CacheAware) == route.CacheAware {
@@ -139,6 +143,11 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 	<-e.up
 	return e, nil
 }
+
+// Dispatch and Portal are the actors to which the links of a gateway, and of an engine
+// behind gateways, send what comes from the other end.
+func (e *Engine) Dispatch() *actor.PID { return e.pid(messages.Dispatch) }
+func (e *Engine) Portal() *actor.PID   { return e.pid(messages.Portal) }
 
 func (e *Engine) Send(msg messages.ToIntake) { e.system.Root.Send(e.pid(messages.Intake), msg) }
 

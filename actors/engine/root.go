@@ -22,13 +22,17 @@ func (r root) Receive(ctx actor.Context) {
 	default:
 		return
 	}
-	props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake)...)
-	r.spawn(ctx, props, messages.Intake.String())
+	if r.spec.Portal {
+		r.spawn(ctx, r.portalProps(r.shellOptions(messages.Portal, r.portalRoutes()), r.propsFor(messages.Portal)), messages.Portal.String())
+	} else {
+		props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake)...)
+		r.spawn(ctx, props, messages.Intake.String())
+	}
 	if o := r.spec.Observer; o != nil {
 		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.outerRoutes()), *o, r.propsFor(messages.Observer)...), messages.Observer.String())
 	}
 	close(r.up)
-	if len(r.members) > 1 {
+	if len(r.members) != 1 {
 		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.outerRoutes()), r.propsFor(messages.Dispatch)), messages.Dispatch.String())
 	}
 	for i, m := range r.members {

@@ -21,17 +21,25 @@ import (
 // weights and pools) and intake's table belong to the process and outlive the epochs.
 type Spec struct {
 	Name     string           // of the root actor; "engine" when empty
-	Members  []Member         // the engines behind intake, at least one; each has its own actors, pool and epochs
+	Members  []Member         // the engines behind intake; each has its own actors, pool and epochs. None for a gateway
 	Dispatch dispatch.Options // its Replicas is set to the number of members
-	Queue    queue.Options
-	Batch    former.Options
-	Cache    radix.Options
-	Alloc    pages.Options
-	Intake   intake.Options
-	Watchdog time.Duration // a step that takes longer has failed; 0: no limit
-	Backoff  Backoff
-	Meter    messages.Meter
-	Log      zerolog.Logger
+	// Portal: gateways submit the requests, and there is no intake and no observer.
+	Portal bool
+	// Peers finds the other end of a slot: for a portal the gateway, for dispatch of a
+	// gateway the engine. nil if there is none. It is called on their mailboxes.
+	Peers func(slot messages.EngineID) *actor.PID
+	// OnRestart is called when dispatch of a gateway, or the portal, starts over after a
+	// panic, on its mailbox: its links must begin again. It must not block.
+	OnRestart func()
+	Queue     queue.Options
+	Batch     former.Options
+	Cache     radix.Options
+	Alloc     pages.Options
+	Intake    intake.Options
+	Watchdog  time.Duration // a step that takes longer has failed; 0: no limit
+	Backoff   Backoff
+	Meter     messages.Meter
+	Log       zerolog.Logger
 	// OnFatal is called when the engine gives up: the device failed for good or does not
 	// become idle. It must end the process, or pass the requests on, without blocking.
 	OnFatal  func(error)

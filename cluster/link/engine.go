@@ -38,6 +38,9 @@ func (e *Engine) Epoch() messages.Epoch { return e.header.Epoch }
 // Over reports whether the link has ended.
 func (e *Engine) Over() bool { return e.over }
 
+// Up reports whether the engine accepts requests.
+func (e *Engine) Up() bool { return e.up }
+
 func (e *Engine) Handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) {
 	if e.over {
 		out.Record(messages.StaleMessages, 1)

@@ -32,6 +32,9 @@ func NewGateway(opt Options) *Gateway {
 // Over reports whether the link has ended.
 func (g *Gateway) Over() bool { return g.over }
 
+// Up reports whether the engine has told the gateway that it accepts requests.
+func (g *Gateway) Up() bool { return g.up }
+
 func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) {
 	if g.over {
 		out.Record(messages.StaleMessages, 1)

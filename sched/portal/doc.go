@@ -12,7 +12,7 @@
 //	          EpochStarted, EpochEnded (supervisor), StepResults (former): as intake;
 //	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): the engine's answers;
 //	          CacheChanged (cache): for the routers of all gateways; PagesListed (cache): a part of the list;
-//	          ReportDue (itself): reports to all gateways
+//	          FailEpoch (dispatch): the gateway of this process starts over; ReportDue (itself): reports to all gateways
 //	Sends:    EnqueueRequests, FinishRequests (queue), FlushCache, AuditSlots (former), DescribeCache (cache): of all gateways;
 //	          StepResults (former): back for reuse; ListPages (cache): for a gateway that joins;
 //	          EngineReported (link): the others' requests and the speed; ReportDue (itself): the timer for it;
@@ -24,7 +24,7 @@
 // # Parts
 //
 //	handle, core                   messages; state and invariants
-//	epochs                         gateways and the engine's epochs come and go
+//	epochs, restart                gateways and the engine's epochs come and go
 //	requests, results, questions   on their way from gateways to the engine, and back
 //	load, meter                    reports to gateways; the engine's speed
 //	list                           the cached pages, for a gateway that joins
@@ -35,6 +35,7 @@
 //	core
 //	load list
 //	epochs
+//	restart
 //	results questions requests
 //	handle
 package portal

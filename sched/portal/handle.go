@@ -15,6 +15,8 @@ func (c *Core) Handle(now time.Duration, msg messages.ToPortal, out *messages.Ou
 		c.join(m.Gateway, out)
 	case *messages.GatewayLeft:
 		c.leave(m.Gateway, out)
+	case *messages.FailEpoch:
+		c.startOver(m, out)
 	case *messages.EnqueueRequests:
 		if g := c.of(m.Header, out); g != nil {
 			c.enqueue(g, m.Requests, out)

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/resolver"
-
 )
 
 // Options of a Transport. Server and Client are both nil or both set.
@@ -201,4 +200,3 @@ type resolved struct{}
 
 func (resolved) ResolveNow(resolver.ResolveNowOptions) {}
 func (resolved) Close()                                {}
-

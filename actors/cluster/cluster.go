@@ -1,0 +1,155 @@
+// Package cluster connects this process with the other nodes of its cluster. Its actor
+// runs package members, and is the parent of this node's ends of links.
+//
+//	cluster           the parent: calls nodes, opens links
+//	├── engine-N      the gateway's end of a link: plays engine N to dispatch
+//	└── gateway-N     the engine's end of a link: plays gateway N to the portal
+//
+// # Parts
+//
+//	cluster          starting and stopping; what a node brings along
+//	parent           the actor, and the effects of package members
+//	link             the actors of ends of links
+//	door             calls of other nodes
+//	discovery        proposals of peers
+//	transport        frames and calls between nodes
+package cluster
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Name is that of the parent.
+const Name = "cluster"
+
+// Options of a Cluster.
+type Options struct {
+	Self      *wire.Hello // what this node says of itself; Address and Known are set here
+	Timeout   time.Duration
+	Transport transport.Options // its Door is set here
+	// Gateway opens models that engines serve; nil for a node without a gateway.
+	Gateway Gateway
+	// Engine is that of this node; nil if it has none.
+	Engine *Engine
+	Meter  messages.Meter
+	Log    zerolog.Logger
+	// Intercept and Props are for tests, as in package engine.
+	Intercept func(role messages.Actor, msg any)
+	Clock     func() time.Duration // time since some fixed point; nil: the real one
+}
+
+// Gateway is the wiring of a node's gateway.
+type Gateway interface {
+	// OpenModel makes a model ready for requests, in place of one of the same name. texts
+	// are those of the model's hash.
+	OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*Room, error)
+}
+
+// Room is a served model of a gateway.
+type Room struct {
+	Dispatch *actor.PID
+	Limits   wire.Limits
+	up       atomic.Int32
+}
+
+// Up is how many engines of other nodes accept the model's requests.
+func (r *Room) Up() int { return int(r.up.Load()) }
+
+// Engine is this node's engine.
+type Engine struct {
+	Portal *actor.PID
+	Model  *wire.Model
+	Texts  []byte // whose hash is in Model; frozen
+	Limits wire.Limits
+}
+
+// Cluster is the running part. Safe for concurrent use.
+type Cluster struct {
+	opt       Options
+	system    *actor.ActorSystem
+	transport *transport.Transport
+	pid       *actor.PID
+}
+
+// Start listens and begins to answer other nodes. Nodes are met once they are proposed.
+func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
+	if opt.Clock == nil {
+		start := time.Now()
+		opt.Clock = func() time.Duration { return time.Since(start) }
+	}
+	c := &Cluster{opt: opt, system: system}
+	opt.Transport.Door = door{c}
+	var err error
+	if c.transport, err = transport.Start(system, opt.Transport); err != nil {
+		return nil, err
+	}
+	opt.Self.Address = c.transport.Advertised()
+	c.pid = system.NewLocalPID(Name)
+	core := members.New(members.Options{Self: opt.Self, Timeout: opt.Timeout})
+	props := actor.PropsFromProducer(func() actor.Actor { return newParent(c, core) })
+	if _, err := system.Root.SpawnNamed(props, Name); err != nil {
+		c.transport.Stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Stop ends the links of this node, with a goodbye, and closes the port.
+func (c *Cluster) Stop(ctx context.Context) error {
+	done := make(chan struct{})
+	c.system.Root.Send(c.pid, &leave{done})
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	c.transport.Stop()
+	return err
+}
+
+// Address is where other nodes reach this one.
+func (c *Cluster) Address() string { return c.transport.Advertised() }
+
+// Propose says where nodes may be. It replaces the last proposal.
+func (c *Cluster) Propose(addresses []string) {
+	c.system.Root.Send(c.pid, &proposed{addresses})
+}
+
+// Serve offers the engine to gateways, from now on.
+func (c *Cluster) Serve(e *Engine) { c.system.Root.Send(c.pid, &serve{e}) }
+
+// Restart ends the links of a model's dispatch, or with nil those of the portal, which has
+// started over; new ones begin.
+func (c *Cluster) Restart(dispatch *actor.PID) { c.system.Root.Send(c.pid, &restarted{dispatch}) }
+
+// EngineLink is the actor that plays the engine of a slot for dispatch, GatewayLink the
+// one that plays a gateway for the portal.
+func (c *Cluster) EngineLink(slot messages.EngineID) *actor.PID {
+	return linkPID(c.system, engineEnd, slot)
+}
+func (c *Cluster) GatewayLink(slot messages.EngineID) *actor.PID {
+	return linkPID(c.system, gatewayEnd, slot)
+}
+
+// Nodes asks for the other nodes that this one has met.
+func (c *Cluster) Nodes(ctx context.Context) ([]members.Node, error) {
+	reply := make(chan []members.Node, 1)
+	c.system.Root.Send(c.pid, &list{reply})
+	select {
+	case nodes := <-reply:
+		return nodes, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,217 @@
+package cluster
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/actors/shell"
+	"github.com/troupe-engine/troupe/cluster/link"
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// kind is which end of a link an actor is.
+type kind string
+
+const (
+	engineEnd  kind = "engine"  // on a gateway
+	gatewayEnd kind = "gateway" // on an engine
+)
+
+func linkName(k kind, slot messages.EngineID) string {
+	return string(k) + "-" + strconv.Itoa(int(slot))
+}
+
+func linkPID(system *actor.ActorSystem, k kind, slot messages.EngineID) *actor.PID {
+	return system.NewLocalPID(Name + "/" + linkName(k, slot))
+}
+
+// linger is how long a link's connection stays open after its end, for the goodbye.
+const linger = 500 * time.Millisecond
+
+// end is what the parent knows of an end of a link.
+type end struct {
+	kind  kind
+	slot  messages.EngineID
+	key   string // of this end
+	peer  *actor.PID
+	from  string // the peer's incarnation
+	room  *Room  // of the model; for the gateway's end
+	core  linkCore
+	cause string // why it is over
+	begun bool   // a frame has come, or this end begins
+	wasUp bool
+}
+
+// linkCore is either end.
+type linkCore interface {
+	shell.Core[messages.ToLink]
+	Over() bool
+	Up() bool
+}
+
+// linkActor is the actor of an end of a link. It stops when the link is over.
+type linkActor struct {
+	*shell.Actor[messages.ToLink]
+	*end
+	parent *parent
+}
+
+func (p *parent) linkProps(e *end) *actor.Props {
+	c := p.cluster
+	far := map[kind]messages.Actor{engineEnd: messages.Dispatch, gatewayEnd: messages.Portal}[e.kind]
+	inner := (*actor.PID)(nil)
+	if e.room != nil {
+		inner = e.room.Dispatch
+	} else {
+		inner = p.engine.Portal
+	}
+	opt := shell.Options{
+		Role: messages.Link, Meter: c.opt.Meter, Log: c.opt.Log, Clock: c.opt.Clock, Intercept: c.opt.Intercept,
+		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+		Route: func(to messages.Actor, _ messages.Header) *actor.PID {
+			switch to {
+			case messages.Peer:
+				return e.peer
+			case far:
+				return inner
+			}
+			return nil
+		},
+		// The parent tells dispatch or the portal.
+		OnPanic: func(_ actor.Context, _ any, fail *messages.FailEpoch) { e.cause = fail.Cause },
+	}
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &linkActor{shell.New[messages.ToLink](opt, e.core), e, p}
+	})
+}
+
+func (l *linkActor) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		if l.kind == engineEnd {
+			l.begun = true
+			l.Handle(ctx, &messages.HeartbeatDue{})
+		} else { // it sends nothing before the gateway does
+			self, root := ctx.Self(), ctx.ActorSystem().Root
+			time.AfterFunc(l.parent.timeout(), func() { root.Send(self, &unbegun{}) })
+		}
+	case *unbegun:
+		if !l.begun {
+			l.Handle(ctx, &messages.LinkBroken{Cause: "the gateway has not begun the link"})
+		}
+	case *wire.Frame:
+		l.begun = true
+		l.Handle(ctx, &messages.FrameReceived{Frame: msg})
+	case *messages.LinkBroken:
+		l.cause = msg.Cause
+		l.Handle(ctx, msg)
+	default:
+		l.Actor.Receive(ctx)
+	}
+	if up := l.core.Up(); l.room != nil && up != l.wasUp {
+		l.wasUp = up
+		l.room.count(up)
+	}
+	if l.core.Over() {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+func (r *Room) count(up bool) {
+	if up {
+		r.up.Add(1)
+	} else {
+		r.up.Add(-1)
+	}
+}
+
+// unbegun is the timer of an end whose gateway may not come.
+type unbegun struct{}
+
+func (p *parent) timeout() time.Duration {
+	if p.cluster.opt.Timeout > 0 {
+		return p.cluster.opt.Timeout
+	}
+	return 2 * time.Second
+}
+
+// spawnEngine begins a link of this gateway.
+func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
+	hello := m.link.Hello
+	room := p.rooms[hello.Engine.Name]
+	if room == nil {
+		p.closed(m.link.Slot, m.key, "the model is not served any more")
+		return
+	}
+	p.cluster.transport.Connect(m.key, hello.Address, hello.Incarnation)
+	e := &end{
+		kind: engineEnd, slot: m.link.Slot, key: m.key, from: hello.Incarnation, room: room,
+		peer: transport.Peer(hello.Address, hello.Incarnation, m.peerKey),
+		core: link.NewEngine(link.Options{
+			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: room.Limits, Timeout: p.timeout(),
+			Facts: messages.EngineFacts{Fingerprint: hello.Engine.Fingerprint, PoolTokens: int(min(hello.Engine.PoolTokens, hello.Engine.Context))},
+		}),
+	}
+	p.core.Linked(m.link.Slot, &p.out)
+	p.spawn(ctx, e)
+}
+
+// spawnGateway makes this engine's end of a link that a gateway opens, and returns its key.
+func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey string) string {
+	for _, e := range p.ends {
+		if e.kind == gatewayEnd && e.from == hello.Incarnation {
+			ctx.Send(linkPID(p.cluster.system, e.kind, e.slot), &messages.EndLink{Cause: "the gateway has opened another link"})
+		}
+	}
+	slot := messages.EngineID(1) // 0 is this node's own gateway
+	for p.ends[linkName(gatewayEnd, slot)] != nil {
+		slot++
+	}
+	key := p.cluster.transport.Open(linkPID(p.cluster.system, gatewayEnd, slot))
+	p.cluster.transport.Connect(key, hello.Address, hello.Incarnation)
+	p.spawn(ctx, &end{
+		kind: gatewayEnd, slot: slot, key: key, from: hello.Incarnation,
+		peer: transport.Peer(hello.Address, hello.Incarnation, peerKey),
+		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.timeout()}),
+	})
+	return key
+}
+
+func (p *parent) spawn(ctx actor.Context, e *end) {
+	name := linkName(e.kind, e.slot)
+	p.ends[name] = e
+	pid, err := ctx.SpawnNamed(p.linkProps(e), name)
+	if err != nil {
+		p.cluster.opt.Log.Error().Err(err).Str("actor", name).Msg("bug in the server: a link cannot start; please report it")
+		p.stopped(name)
+		return
+	}
+	ctx.Watch(pid)
+}
+
+// stopped frees the slot of a link whose actor has stopped.
+func (p *parent) stopped(name string) {
+	e := p.ends[name]
+	if e == nil {
+		return
+	}
+	delete(p.ends, name)
+	root := p.cluster.system.Root
+	if core, ok := e.core.(*link.Engine); ok {
+		p.epochs[e.slot] = core.Epoch()
+		if e.wasUp {
+			e.room.count(false)
+		}
+		if !core.Over() { // it panicked
+			root.Send(e.room.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.cause, Goodbye: true})
+		}
+		p.core.Unlinked(p.now(), e.slot, e.cause, &p.out)
+	} else if !e.core.Over() {
+		root.Send(p.engine.Portal, &messages.GatewayLeft{Gateway: e.slot})
+	}
+	time.AfterFunc(linger, func() { p.cluster.transport.Close(e.key) })
+}

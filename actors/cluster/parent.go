@@ -1,0 +1,258 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Messages to the parent, of this package only.
+type (
+	tick     struct{}
+	proposed struct{ addresses []string }
+	serve    struct{ engine *Engine }
+	list     struct{ reply chan<- []members.Node }
+	leave    struct{ done chan struct{} }
+	// restarted: dispatch, or the portal if it is nil, has started over.
+	restarted struct{ dispatch *actor.PID }
+	// answered is the end of a call to an address.
+	answered struct {
+		address string
+		hello   *wire.Hello
+		err     error
+	}
+	// learned is the end of opening a model.
+	learned struct {
+		model *wire.Model
+		room  *Room
+		err   error
+	}
+	// opened is the end of the call that opens a link.
+	opened struct {
+		link         members.Link
+		key, peerKey string
+		err          error
+	}
+	// called is a call of another node. open is set if it opens a link.
+	called struct {
+		hello *wire.Hello
+		open  *wire.OpenLink
+		reply chan<- reply
+	}
+	reply struct {
+		hello *wire.Hello
+		key   string
+		err   error
+	}
+)
+
+// period is the time between two looks at the peers.
+const period = 50 * time.Millisecond
+
+// parent is the actor.
+type parent struct {
+	cluster *Cluster
+	core    *members.Core
+	out     members.Outbox
+	engine  *Engine // nil if there is none yet
+	rooms   map[string]*Room
+	ends    map[string]*end // by the name of the actor
+	epochs  map[messages.EngineID]messages.Epoch
+	leaving chan struct{}
+	ctx     context.Context // ends with the actor
+	cancel  context.CancelFunc
+}
+
+func newParent(c *Cluster, core *members.Core) *parent {
+	p := &parent{cluster: c, core: core, rooms: map[string]*Room{}, ends: map[string]*end{}, epochs: map[messages.EngineID]messages.Epoch{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if c.opt.Engine != nil {
+		p.serve(c.opt.Engine)
+	}
+	return p
+}
+
+func (p *parent) now() time.Duration { return p.cluster.opt.Clock() }
+
+func (p *parent) send(msg any) { p.cluster.system.Root.Send(p.cluster.pid, msg) }
+
+func (p *parent) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		p.send(&tick{})
+	case *actor.Stopping:
+		p.cancel()
+	case *actor.Terminated:
+		p.stopped(strings.TrimPrefix(m.Who.Id, Name+"/"))
+		p.left()
+	case *tick:
+		if p.leaving != nil {
+			return
+		}
+		p.core.Tick(p.now(), &p.out)
+		time.AfterFunc(period, func() { p.send(m) })
+	case *proposed:
+		p.core.Propose(m.addresses)
+	case *serve:
+		p.serve(m.engine)
+	case *answered:
+		p.core.Answered(p.now(), m.address, m.hello, m.err, &p.out)
+	case *learned:
+		if m.err == nil {
+			p.rooms[m.model.Name] = m.room
+		}
+		p.core.Learned(p.now(), m.model.Name, m.err, &p.out)
+	case *opened:
+		if m.err != nil {
+			p.closed(m.link.Slot, m.key, m.err.Error())
+		} else {
+			p.spawnEngine(ctx, m)
+		}
+	case *called:
+		p.called(ctx, m)
+	case *restarted:
+		p.endLinks(ctx, m.dispatch)
+	case *textsOf:
+		m.reply <- p.texts(m.hash)
+	case *list:
+		m.reply <- p.core.List(p.now())
+	case *leave:
+		p.leave(ctx, m)
+	}
+	p.carryOut()
+}
+
+func (p *parent) serve(e *Engine) {
+	p.engine = e
+	p.core.Set("ready", e.Model)
+}
+
+func (p *parent) texts(hash string) []byte {
+	if p.engine != nil && p.engine.Model.Texts == hash {
+		return p.engine.Texts
+	}
+	return nil
+}
+
+// closed forgets a link that could not be opened.
+func (p *parent) closed(slot messages.EngineID, key, cause string) {
+	p.cluster.transport.Close(key)
+	p.core.Unlinked(p.now(), slot, cause, &p.out)
+}
+
+// called answers another node.
+func (p *parent) called(ctx actor.Context, m *called) {
+	r := reply{err: p.core.Called(p.now(), m.hello, &p.out)}
+	switch {
+	case r.err != nil:
+	case p.leaving != nil:
+		r.err = refusal("node " + p.cluster.opt.Self.Node + " is shutting down")
+	case m.open != nil && p.engine == nil:
+		r.err = refusal("node " + p.cluster.opt.Self.Node + " has no engine that accepts requests")
+	case m.open != nil && len(p.ends) >= mostLinks:
+		r.err = refusal("node " + p.cluster.opt.Self.Node + " has too many links")
+	case m.open != nil:
+		r.key = p.spawnGateway(ctx, m.hello, m.open.Key)
+	}
+	r.hello = p.core.Hello(p.now())
+	m.reply <- r
+}
+
+// mostLinks bounds the links of a node.
+const mostLinks = 1024
+
+// endLinks ends the links of an actor that has started over.
+func (p *parent) endLinks(ctx actor.Context, dispatch *actor.PID) {
+	for name, e := range p.ends {
+		if dispatch == nil && e.kind == gatewayEnd || e.room != nil && dispatch != nil && e.room.Dispatch.Id == dispatch.Id {
+			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "an actor of this node has started over after a failure"})
+		}
+	}
+}
+
+// leave ends all links with a goodbye.
+func (p *parent) leave(ctx actor.Context, m *leave) {
+	p.leaving = m.done
+	p.core.Set("stopped", nil)
+	for name := range p.ends {
+		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " shuts down"})
+	}
+	p.left()
+}
+
+// left lets the goodbyes arrive, once all links are over.
+func (p *parent) left() {
+	if p.leaving == nil || len(p.ends) > 0 || p.ctx.Err() != nil {
+		return
+	}
+	p.cancel()
+	done := p.leaving
+	time.AfterFunc(100*time.Millisecond, func() { close(done) })
+}
+
+// carryOut does what the core has decided.
+func (p *parent) carryOut() {
+	hello := func() *wire.Hello { return p.core.Hello(p.now()) }
+	for _, address := range p.out.Calls {
+		go p.call(address, hello())
+	}
+	for _, l := range p.out.Learn {
+		go p.learn(l)
+	}
+	for _, l := range p.out.Links {
+		go p.open(l, hello())
+	}
+	for _, e := range p.out.Events {
+		line := p.cluster.opt.Log.Info()
+		if e.Kind == "refused" || e.Kind == "lost" {
+			line = p.cluster.opt.Log.Warn()
+		}
+		line.Str("event", e.Kind).Str("node", e.Node).Msg(e.Text)
+	}
+	p.out = members.Outbox{}
+}
+
+// call introduces this node to another one.
+func (p *parent) call(address string, hello *wire.Hello) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.timeout())
+	defer cancel()
+	h, err := transport.CallOne[wire.Hello](ctx, p.cluster.transport, address, methodMeet, hello)
+	p.send(&answered{address, h, err})
+}
+
+// learn fetches the texts of a model and opens it.
+func (p *parent) learn(l members.Learn) {
+	room, err := p.learnFrom(l)
+	p.send(&learned{l.Model, room, err})
+}
+
+func (p *parent) learnFrom(l members.Learn) (*Room, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	texts, err := p.fetch(ctx, l.Address, l.Model.Texts)
+	if err != nil {
+		return nil, err
+	}
+	return p.cluster.opt.Gateway.OpenModel(ctx, l.Model, texts)
+}
+
+// open opens a link to an engine.
+func (p *parent) open(l members.Link, hello *wire.Hello) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.timeout())
+	defer cancel()
+	key := p.cluster.transport.Open(linkPID(p.cluster.system, engineEnd, l.Slot))
+	answer, err := transport.CallOne[wire.LinkOpened](ctx, p.cluster.transport, l.Hello.Address, methodOpenLink, &wire.OpenLink{Hello: hello, Key: key})
+	p.send(&opened{l, key, answer.GetKey(), err})
+}
+
+// HandleFailure implements actor.SupervisorStrategy: a link whose actor panics is over.
+func (p *parent) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	sup.StopChildren(child)
+}

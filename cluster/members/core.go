@@ -1,0 +1,255 @@
+package members
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// Protocol is the version of the messages between nodes.
+const Protocol = 1
+
+const (
+	// mostPeers bounds the addresses that a node knows. More are ignored.
+	mostPeers = 1024
+	// between is the time between two calls to a node that answers, retry and longest the
+	// first and the longest time after one that does not.
+	between = 500 * time.Millisecond
+	retry   = 100 * time.Millisecond
+	longest = 2 * time.Second
+)
+
+type Options struct {
+	// Self is what this node says of itself. Its State and Engine change.
+	Self *wire.Hello
+	// Timeout is the silence after which a node is lost (cluster-peer-timeout); 0 means 2s.
+	Timeout time.Duration
+	// Keep is how long a lost node stays in the list; 0 means 10m.
+	Keep time.Duration
+}
+
+// Core is the state. Its methods are called one at a time.
+//
+// Invariants:
+//
+//  1. A slot has at most one peer, and a peer at most one slot.
+//  2. A link is opened only to an engine whose model is open here.
+type Core struct {
+	opt    Options
+	self   *wire.Hello
+	peers  map[string]*peer // by address
+	models map[string]*model
+	slots  map[messages.EngineID]*peer
+}
+
+// peer is an address at which a node may be.
+type peer struct {
+	address  string
+	proposed bool // by discovery, now
+	hello    *wire.Hello
+	since    time.Duration // the first hello of this incarnation
+	heard    time.Duration // the last one
+	lost     bool
+	refused  string // why the node is not used; "" if it is
+	calling  bool
+	failures int // calls in a row
+	next     time.Duration
+	slot     messages.EngineID // 0: no link
+	linked   bool              // false while it is opened
+	tries    int               // links in a row that could not be opened
+	again    time.Duration     // when the next link may be opened
+}
+
+// Outbox is what the shell does next.
+type Outbox struct {
+	Calls  []string // addresses to call with a hello
+	Learn  []Learn  // models to open, in place of an older one of that name
+	Links  []Link   // links to open
+	Events []Event
+}
+
+// Learn asks for the texts of a model.
+type Learn struct {
+	Address string
+	Model   *wire.Model
+}
+
+// Link is a link to open from this gateway.
+type Link struct {
+	Slot  messages.EngineID
+	Hello *wire.Hello // the engine's
+}
+
+// Event is for people.
+type Event struct {
+	Kind string // joined, lost, refused, linked, unlinked, model
+	Node string
+	Text string
+}
+
+func New(opt Options) *Core {
+	opt.Timeout = cmp.Or(opt.Timeout, 2*time.Second)
+	opt.Keep = cmp.Or(opt.Keep, 10*time.Minute)
+	return &Core{opt: opt, self: opt.Self, peers: map[string]*peer{}, models: map[string]*model{}, slots: map[messages.EngineID]*peer{}}
+}
+
+// Propose replaces the addresses of discovery. A peer that is not proposed any more stays
+// as long as it answers.
+func (c *Core) Propose(addresses []string) {
+	for _, p := range c.peers {
+		p.proposed = false
+	}
+	for _, a := range addresses {
+		if p := c.peer(a); p != nil {
+			p.proposed = true
+		}
+	}
+}
+
+// peer returns the peer of an address; nil for this node's own, and if there are too many.
+func (c *Core) peer(address string) *peer {
+	p := c.peers[address]
+	if p == nil && address != "" && address != c.self.Address && len(c.peers) < mostPeers {
+		p = &peer{address: address}
+		c.peers[address] = p
+	}
+	return p
+}
+
+// Tick is due every 50 ms or so.
+func (c *Core) Tick(now time.Duration, out *Outbox) {
+	for _, address := range slices.Sorted(maps.Keys(c.peers)) {
+		p := c.peers[address]
+		if p.hello != nil && !p.lost && now-p.heard > c.opt.Timeout {
+			c.lose(p, fmt.Sprintf("nothing was heard of it for %v", c.opt.Timeout), out)
+		}
+		gone := p.hello == nil || p.lost && now-p.heard > c.opt.Keep
+		if gone && !p.proposed && !p.calling && p.slot == 0 && p.failures > 0 {
+			delete(c.peers, address)
+			continue
+		}
+		if !p.calling && now >= p.next {
+			p.calling = true
+			out.Calls = append(out.Calls, address)
+		}
+	}
+}
+
+// Answered is the answer of a call to an address, or why there is none.
+func (c *Core) Answered(now time.Duration, address string, h *wire.Hello, err error, out *Outbox) {
+	p := c.peers[address]
+	if p == nil {
+		return
+	}
+	p.calling = false
+	if err != nil {
+		p.next = now + min(longest, retry<<min(p.failures, 10))
+		p.failures++
+		if p.hello == nil && p.failures == 1 {
+			out.Events = append(out.Events, Event{"refused", address, fmt.Sprintf("the node at %s cannot be used: %v", address, err)})
+		}
+		return
+	}
+	p.failures, p.next = 0, now+between
+	if h.Incarnation == c.self.Incarnation { // this node under another address
+		delete(c.peers, address)
+		return
+	}
+	c.met(now, p, h, out)
+}
+
+// Called is the hello of a node that has called. The error tells it why it is refused.
+func (c *Core) Called(now time.Duration, h *wire.Hello, out *Outbox) error {
+	if h.Incarnation == c.self.Incarnation {
+		return nil
+	}
+	p := c.peer(h.Address)
+	if p == nil {
+		if err := c.check(now, nil, h); err != nil {
+			return err
+		}
+		return fmt.Errorf("node %s knows %d addresses; more are not allowed", c.self.Node, mostPeers)
+	}
+	c.met(now, p, h, out)
+	if p.refused != "" {
+		return fmt.Errorf("%s", p.refused)
+	}
+	return nil
+}
+
+// met records a node's hello.
+func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
+	before := p.refused
+	p.refused = ""
+	if err := c.check(now, p, h); err != nil {
+		if p.refused = err.Error(); p.refused != before {
+			out.Events = append(out.Events, Event{"refused", h.Node, p.refused})
+		}
+		return
+	}
+	if p.hello == nil || p.hello.Incarnation != h.Incarnation || p.lost {
+		if p.hello != nil && !p.lost {
+			c.lose(p, "its process has been replaced", out)
+		}
+		p.since, p.lost = now, false
+		out.Events = append(out.Events, Event{"joined", h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
+	}
+	p.hello, p.heard = h, now
+	for _, a := range h.Known {
+		c.peer(a)
+	}
+	c.consider(now, p, out)
+}
+
+func (c *Core) lose(p *peer, why string, out *Outbox) {
+	p.lost = true
+	out.Events = append(out.Events, Event{"lost", p.hello.Node, fmt.Sprintf("node %s at %s is lost: %s", p.hello.Node, p.address, why)})
+}
+
+// consider opens a link to an engine that has none.
+func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
+	if !c.self.Gateway || p.hello.Engine == nil || p.slot != 0 || p.lost || p.refused != "" || now < p.again {
+		return
+	}
+	if !c.open(now, p, out) {
+		return
+	}
+	slot := messages.EngineID(1)
+	for c.slots[slot] != nil {
+		slot++
+	}
+	p.slot, p.linked, c.slots[slot] = slot, false, p
+	out.Links = append(out.Links, Link{slot, p.hello})
+}
+
+// Linked says that the link of a slot has begun.
+func (c *Core) Linked(slot messages.EngineID, out *Outbox) {
+	if p := c.slots[slot]; p != nil {
+		p.linked, p.tries = true, 0
+		out.Events = append(out.Events, Event{"linked", p.hello.Node, fmt.Sprintf("the link to engine %s has begun", p.hello.Node)})
+	}
+}
+
+// Unlinked says that the link of a slot is over, or could not be opened.
+func (c *Core) Unlinked(now time.Duration, slot messages.EngineID, cause string, out *Outbox) {
+	p := c.slots[slot]
+	if p == nil {
+		return
+	}
+	delete(c.slots, slot)
+	if p.linked {
+		out.Events = append(out.Events, Event{"unlinked", p.hello.Node, fmt.Sprintf("the link to engine %s is over: %s", p.hello.Node, cause)})
+	}
+	p.again = now + min(longest, retry<<min(p.tries, 10))
+	p.tries++
+	p.slot, p.linked = 0, false
+	p.next = min(p.next, p.again) // its answer opens the next link
+	if m := c.models[p.hello.GetEngine().GetName()]; m != nil {
+		m.left = now
+	}
+}

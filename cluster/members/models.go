@@ -1,0 +1,98 @@
+package members
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+)
+
+// model is a served name. All engines of one must have the same weights and texts.
+type model struct {
+	facts *wire.Model // of the engine that was first
+	state modelState
+	left  time.Duration // when the last link to an engine ended
+}
+
+type modelState uint8
+
+const (
+	learning modelState = iota // its texts are fetched
+	open
+	failed // they could not be used
+)
+
+// mostModels bounds the served names of a gateway.
+const mostModels = 256
+
+// same reports what two engines of one name differ in; "" if a request can move between them.
+func differ(a, b *wire.Model) string {
+	switch {
+	case a.Weights != b.Weights:
+		return "other weights"
+	case a.Texts != b.Texts:
+		return "another tokenizer, chat template or defaults"
+	case a.Context != b.Context:
+		return fmt.Sprintf("a context of %d tokens instead of %d", b.Context, a.Context)
+	case a.Vocab != b.Vocab:
+		return fmt.Sprintf("a vocabulary of %d tokens instead of %d", b.Vocab, a.Vocab)
+	}
+	return ""
+}
+
+// open reports whether requests for the engine's model can be accepted here. If not, it
+// begins to learn the model, or refuses the engine.
+func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
+	e := p.hello.Engine
+	m := c.models[e.Name]
+	if m != nil {
+		if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
+			text := fmt.Sprintf("engine %s serves the model %s with %s than the engines that this gateway already has; it is not used. Give it another served-model-name, or the same model", p.hello.Node, e.Name, why)
+			if p.refused != text {
+				out.Events = append(out.Events, Event{"refused", p.hello.Node, text})
+			}
+			p.refused = text
+			return false
+		} else if why == "" && m.state == open {
+			return true
+		} else if m.state == learning {
+			return false
+		}
+	} else if len(c.models) >= mostModels {
+		p.refused = fmt.Sprintf("gateway %s has %d models; more are not allowed", c.self.Node, mostModels)
+		return false
+	}
+	c.models[e.Name] = &model{facts: e}
+	out.Learn = append(out.Learn, Learn{p.address, e})
+	return false
+}
+
+// served reports whether an engine of a model has a link.
+func (c *Core) served(name string) bool {
+	for _, p := range c.slots {
+		if p.hello.GetEngine().GetName() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Learned says that a model is open, or why it cannot be used.
+func (c *Core) Learned(now time.Duration, name string, err error, out *Outbox) {
+	m := c.models[name]
+	if m == nil {
+		return
+	}
+	if err != nil {
+		m.state = failed
+		out.Events = append(out.Events, Event{"refused", name, fmt.Sprintf("the model %s cannot be used by this gateway: %v", name, err)})
+		return
+	}
+	m.state = open
+	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("the model %s is served", name)})
+	for _, p := range c.inOrder() {
+		if p.hello != nil && p.hello.GetEngine().GetName() == name {
+			c.consider(now, p, out)
+		}
+	}
+}
