@@ -12,6 +12,7 @@
 // # Parts
 //
 //	config, defaults, settings         the Config, its defaults, the table of settings
+//	cluster                            the settings of a node in a cluster
 //	load, file, environment, flags     the layers, in viper; checks of config files; TROUPE_… variables; flags
 //	parse, checks, validate            values into fields; checks of one value; contradictions and warnings
 //	values, explain, errortext         values with their sources, as printed; sources added to errors; texts of errors
@@ -69,6 +70,10 @@ type Config struct {
 	KVCacheDType      string
 	KVLayout          string
 	DisableRadixCache bool
+
+	Cluster  Cluster
+	StepTime time.Duration // of every step at least; 0: no wait
+	Chaos    bool          // actors may be made to panic
 
 	WatchdogTimeout time.Duration // 0: never
 	RecordTrace     string        // "": no recording

@@ -37,6 +37,7 @@ func Default() *Config {
 		PageSize:        16,
 		KVCacheDType:    "auto",
 		KVLayout:        "contiguous",
+		Cluster:         Cluster{Name: "troupe", Listen: "127.0.0.1:30100", PeerTimeout: 2 * time.Second, ResumeWait: 2 * time.Minute},
 		WatchdogTimeout: 5 * time.Minute,
 		DataParallel:    1,
 		LoadBalance:     route.CacheAware,

@@ -40,7 +40,7 @@ func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() 
 
 // settings is the table, with pointers into c.
 func (c *Config) settings() []setting {
-	return []setting{
+	return append([]setting{
 		// What is served, and on what.
 		{key: "model", alias: "model-path", to: &c.Model, usage: "model directory in Hugging Face format, or a GGUF file. Default: the embedded model"},
 		{key: "served-model-name", to: &c.ServedModelName, usage: "model name in the API. Default: the name of the directory or file"},
@@ -160,5 +160,5 @@ func (c *Config) settings() []setting {
 		{key: "kv-events", to: &c.Cache.Events, marks: serve, usage: "publish changes of the prefix cache at /v1/kv_events; costs a SHA-256 per computed page"},
 		{key: "kv-events-buffer", to: &c.Events.Keep, marks: serve, check: within(1, 1<<30),
 			usage: "number of past page hashes kept so that reconnecting readers can resume (8 bytes each; soft limit). Example: 65536"},
-	}
+	}, c.clusterSettings()...)
 }

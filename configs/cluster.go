@@ -1,0 +1,162 @@
+package configs
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+)
+
+// Cluster are the settings of a node in a cluster. Role is "" outside of one.
+type Cluster struct {
+	Role      string // gateway, engine or both
+	Name      string // of the cluster; the certificates have it
+	Node      string // of this node; "": from its host and port
+	Listen    string // host:port for other nodes
+	Advertise string // host:port at which others reach it; "": Listen
+	Join      []string
+
+	CA, Cert, Key string // PEM files; all or none
+	Insecure      bool   // no certificates off loopback
+
+	PeerTimeout time.Duration // silence after which a link is over
+	ResumeWait  time.Duration // for an engine, before requests end
+}
+
+// On reports whether this process is a node of a cluster.
+func (c *Cluster) On() bool { return c.Role != "" }
+
+// HasGateway and HasEngine report what the role includes.
+func (c *Cluster) HasGateway() bool { return c.Role == RoleGateway || c.Role == RoleBoth }
+func (c *Cluster) HasEngine() bool  { return c.Role == "" || c.Role == RoleEngine || c.Role == RoleBoth }
+
+// The roles of a node.
+const (
+	RoleGateway = "gateway"
+	RoleEngine  = "engine"
+	RoleBoth    = "both"
+)
+
+// NodeName is the name of this node.
+func (c *Cluster) NodeName() string {
+	if c.Node != "" {
+		return c.Node
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "node"
+	}
+	_, port, _ := net.SplitHostPort(c.Listen) // checked
+	return strings.ToLower(strings.Split(host, ".")[0]) + "-" + port
+}
+
+// Secure reports whether certificates are set.
+func (c *Cluster) Secure() bool { return c.CA != "" }
+
+// clusterSettings are the rows of the table for a cluster.
+func (c *Config) clusterSettings() []setting {
+	k := &c.Cluster
+	return []setting{
+		{key: "cluster-role", to: &k.Role, marks: serve, check: oneOf("", RoleGateway, RoleEngine, RoleBoth),
+			usage: "what this node does in a cluster: gateway (answers clients, computes nothing), engine (computes for gateways) or both. Default: no cluster, one process does everything"},
+		{key: "cluster-name", to: &k.Name, marks: serve, check: clusterName,
+			usage: "name of the cluster; nodes of other clusters are refused. Certificates contain it"},
+		{key: "node-name", to: &k.Node, marks: serve, check: nodeName,
+			usage: "name of this node, unique in its cluster. Default: the host's name and the port of cluster-listen. Example: engine-3"},
+		{key: "cluster-listen", to: &k.Listen, marks: serve, check: hostPort,
+			usage: "address on which this node listens for other nodes; port 0: any free port. Off loopback it requires certificates, or cluster-insecure. Example: 10.0.0.7:30100"},
+		{key: "cluster-advertise", to: &k.Advertise, marks: serve, check: hostPort,
+			usage: "address at which other nodes reach this one, if it is not cluster-listen. Example: engine-3.internal:30100"},
+		{key: "cluster-join", to: &k.Join, marks: serve,
+			usage: "where other nodes are: addresses (host:port), dns:NAME:PORT (all addresses of a name, looked up again and again) or etcd://HOST:PORT/PREFIX. One node is enough, because nodes tell each other. Example: 10.0.0.7:30100,10.0.0.8:30100"},
+		{key: "cluster-tls-ca", to: &k.CA, marks: serve, usage: "PEM file with the certificate authority of the cluster; troupe cluster certs makes one"},
+		{key: "cluster-tls-cert", to: &k.Cert, marks: serve, usage: "PEM file with this node's certificate, signed by cluster-tls-ca. A renewed file takes effect without a restart"},
+		{key: "cluster-tls-key", to: &k.Key, marks: serve, usage: "PEM file with the private key of cluster-tls-cert"},
+		{key: "cluster-insecure", to: &k.Insecure, marks: serve,
+			usage: "allow nodes to talk without certificates off loopback. Anyone who can reach cluster-listen can then read prompts and stop engines"},
+		{key: "cluster-peer-timeout", to: &k.PeerTimeout, marks: serve, check: within(500*time.Millisecond, time.Hour),
+			usage: "a node that was not heard of for this long is lost, and its requests continue elsewhere"},
+		{key: "cluster-resume-wait", to: &k.ResumeWait, marks: serve, check: within(0, longest),
+			usage: "how long requests wait for an engine that can continue them; then they get 503. 0: without end"},
+		{key: "debug-step-time", to: &c.StepTime, marks: serve, check: within(0, time.Hour), usage: "every step takes at least this long, to test what happens during one; 0: no wait. Example: 20ms"},
+		{key: "debug-chaos", to: &c.Chaos, marks: serve, usage: "allow the action crash of troupe cluster, which makes an actor panic at its next message. For tests"},
+	}
+}
+
+// validateCluster reports contradictions of the cluster settings.
+func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
+	k := &c.Cluster
+	for _, s := range c.clusterSettings() {
+		if s.key == "cluster-role" || !strings.HasPrefix(s.key, "cluster-") && s.key != "node-name" {
+			continue
+		}
+		clash(k.Role == "" && c.given(s.key), s.key, "cluster-role", "%s has no effect without cluster-role; set it to gateway, engine or both", s.key)
+	}
+	if k.Role == "" {
+		return
+	}
+	files := 0
+	for _, f := range []string{k.CA, k.Cert, k.Key} {
+		if f != "" {
+			files++
+		}
+	}
+	clash(files != 0 && files != 3, "cluster-tls-ca", "cluster-tls-cert", "set cluster-tls-ca, cluster-tls-cert and cluster-tls-key together, or none of them")
+	clash(files == 0 && !k.Insecure && !onLoopback(k.Listen), "cluster-listen", "cluster-tls-ca",
+		"cluster-listen is %s, which other machines can reach; set cluster-tls-ca, cluster-tls-cert and cluster-tls-key (troupe cluster certs makes them), or cluster-insecure", k.Listen)
+	host, _, _ := net.SplitHostPort(k.Listen)
+	a, err := netip.ParseAddr(host)
+	clash(k.Advertise == "" && (host == "" || err == nil && a.IsUnspecified()), "cluster-listen", "cluster-advertise",
+		"cluster-listen is %s, which is not an address that other nodes can use; set cluster-advertise to one", k.Listen)
+	clash(k.HasGateway() && c.Cache.Events, "kv-events", "cluster-role", "kv-events is for engines; a gateway has no prefix cache. Remove it, or read the events at the engines")
+	clash(k.Role == RoleGateway && c.given("model"), "model", "cluster-role", "a gateway loads no model; its engines tell it what they serve. Remove model, or set cluster-role to both")
+}
+
+// onLoopback reports whether only this machine can reach an address.
+func onLoopback(hostPort string) bool {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return true // another check reports it
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// hostPort accepts host:port; "" if it is not set.
+func hostPort(value any) []string {
+	text := value.(string)
+	if text == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return []string{fmt.Sprintf("is %q; it must be HOST:PORT, with IPv6 addresses in brackets, for example 10.0.0.7:30100", text)}
+	}
+	return nil
+}
+
+// clusterName accepts a DNS label: certificates contain the name.
+func clusterName(value any) []string {
+	if text := value.(string); !isLabel(text) {
+		return []string{fmt.Sprintf("is %q; it must have 1 to 63 lower-case letters, digits and inner hyphens, for example prod-1", text)}
+	}
+	return nil
+}
+
+func nodeName(value any) []string {
+	if text := value.(string); text != "" && !isLabel(text) {
+		return []string{fmt.Sprintf("is %q; it must have 1 to 63 lower-case letters, digits and inner hyphens, for example engine-3", text)}
+	}
+	return nil
+}
+
+func isLabel(text string) bool {
+	return text != "" && len(text) <= 63 && text[0] != '-' && text[len(text)-1] != '-' && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	})
+}
