@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -41,7 +42,7 @@ type end struct {
 	from  string // the peer's incarnation
 	room  *Room  // of the model; for the gateway's end
 	core  linkCore
-	cause string // why it is over
+	fault string // why its actor has panicked
 	begun bool   // a frame has come, or this end begins
 	wasUp bool
 }
@@ -51,6 +52,7 @@ type linkCore interface {
 	shell.Core[messages.ToLink]
 	Over() bool
 	Up() bool
+	Cause() string
 }
 
 // linkActor is the actor of an end of a link. It stops when the link is over.
@@ -82,7 +84,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 			return nil
 		},
 		// The parent tells dispatch or the portal.
-		OnPanic: func(_ actor.Context, _ any, fail *messages.FailEpoch) { e.cause = fail.Cause },
+		OnPanic: func(_ actor.Context, _ any, fail *messages.FailEpoch) { e.fault = fail.Cause },
 	}
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &linkActor{shell.New[messages.ToLink](opt, e.core), e, p}
@@ -106,9 +108,6 @@ func (l *linkActor) Receive(ctx actor.Context) {
 	case *wire.Frame:
 		l.begun = true
 		l.Handle(ctx, &messages.FrameReceived{Frame: msg})
-	case *messages.LinkBroken:
-		l.cause = msg.Cause
-		l.Handle(ctx, msg)
 	default:
 		l.Actor.Receive(ctx)
 	}
@@ -207,9 +206,9 @@ func (p *parent) stopped(name string) {
 			e.room.count(false)
 		}
 		if !core.Over() { // it panicked
-			root.Send(e.room.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.cause, Goodbye: true})
+			root.Send(e.room.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.fault, Goodbye: true})
 		}
-		p.core.Unlinked(p.now(), e.slot, e.cause, &p.out)
+		p.core.Unlinked(p.now(), e.slot, cmp.Or(e.fault, core.Cause()), &p.out)
 	} else if !e.core.Over() {
 		root.Send(p.engine.Portal, &messages.GatewayLeft{Gateway: e.slot})
 	}

@@ -15,6 +15,7 @@ type channel struct {
 	opt   Options
 	begun bool
 	over  bool
+	why   string        // the cause of the end
 	heard time.Duration // when the last frame came
 
 	sent    uint64   // frames
@@ -28,6 +29,12 @@ type channel struct {
 
 	report messages.EngineReported // for the heartbeats of an engine
 }
+
+// Over reports whether the link has ended.
+func (c *channel) Over() bool { return c.over }
+
+// Cause says why the link is over, or "".
+func (c *channel) Cause() string { return c.why }
 
 // ended is what a link tells its own node at its end.
 type ended struct {

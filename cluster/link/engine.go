@@ -35,9 +35,6 @@ func NewEngine(opt Options) *Engine {
 // Epoch is the newest epoch that dispatch was told of, for the next link of the slot.
 func (e *Engine) Epoch() messages.Epoch { return e.header.Epoch }
 
-// Over reports whether the link has ended.
-func (e *Engine) Over() bool { return e.over }
-
 // Up reports whether the engine accepts requests.
 func (e *Engine) Up() bool { return e.up }
 
@@ -110,7 +107,7 @@ func (e *Engine) far() messages.Header { return messages.Header{Epoch: e.remote}
 
 // end tells dispatch that the engine is lost.
 func (e *Engine) end(why ended, out *messages.Outbox) {
-	e.over, e.up = true, false
+	e.over, e.up, e.why = true, false, why.cause
 	clear(e.open)
 	out.ToDispatch(&messages.EngineLeft{Engine: e.opt.Slot, Cause: why.cause, Goodbye: why.goodbye})
 }

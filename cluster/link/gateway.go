@@ -29,9 +29,6 @@ func NewGateway(opt Options) *Gateway {
 	return &Gateway{channel: channel{opt: opt.withDefaults()}, open: map[messages.RequestID]struct{}{}}
 }
 
-// Over reports whether the link has ended.
-func (g *Gateway) Over() bool { return g.over }
-
 // Up reports whether the engine has told the gateway that it accepts requests.
 func (g *Gateway) Up() bool { return g.up }
 
@@ -50,7 +47,7 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.O
 		g.goodbye(end.cause, out)
 	}
 	if end != nil {
-		g.over, g.up = true, false
+		g.over, g.up, g.why = true, false, end.cause
 		clear(g.open)
 		out.ToPortal(&messages.GatewayLeft{Gateway: g.opt.Slot})
 	}

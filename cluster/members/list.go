@@ -55,4 +55,7 @@ func (c *Core) Hello(now time.Duration) *wire.Hello {
 // Set changes what this node says of itself. engine is nil while it accepts no links.
 func (c *Core) Set(state string, engine *wire.Model) {
 	c.self.State, c.self.Engine = state, engine
+	if engine != nil && c.self.Gateway {
+		c.models[engine.Name] = &model{facts: engine, state: open, own: true}
+	}
 }

@@ -12,6 +12,7 @@ type model struct {
 	facts *wire.Model // of the engine that was first
 	state modelState
 	left  time.Duration // when the last link to an engine ended
+	own   bool          // this node's engine serves it too
 }
 
 type modelState uint8
@@ -69,6 +70,9 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 
 // served reports whether an engine of a model has a link.
 func (c *Core) served(name string) bool {
+	if m := c.models[name]; m != nil && m.own {
+		return true
+	}
 	for _, p := range c.slots {
 		if p.hello.GetEngine().GetName() == name {
 			return true
