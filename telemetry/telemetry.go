@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -54,7 +55,6 @@ func (n *number) add(v float64) {
 // New makes a meter for a number of engines. model is a label of every series.
 func New(model string, engines int, log zerolog.Logger) *Meter {
 	m := &Meter{model: model, registry: prometheus.NewRegistry(), metrics: map[messages.Metric]*metric{}, log: log}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, r := range rows {
 		x := &metric{row: r}
 		labels := prometheus.Labels{"model_name": model}
@@ -137,9 +137,21 @@ func (m *Meter) Value(name messages.Metric) float64 {
 	return x.value()
 }
 
-// Handler serves the Prometheus exposition.
-func (m *Meter) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+// Handler serves the Prometheus exposition of the process and of this meter.
+func (m *Meter) Handler() http.Handler { return Handler(func() []*Meter { return []*Meter{m} }) }
+
+// Handler serves the Prometheus exposition of the process and of the meters, whose models
+// must differ. meters is called for each request.
+func Handler(meters func() []*Meter) http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		all := prometheus.Gatherers{process}
+		for _, m := range meters() {
+			all = append(all, m.registry)
+		}
+		return all.Gather()
+	}), promhttp.HandlerOpts{})
 }
 
 // Values are the counters and gauges by name, 0 if never recorded.

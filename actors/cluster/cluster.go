@@ -71,6 +71,7 @@ type Engine struct {
 	Model  *wire.Model
 	Texts  []byte // whose hash is in Model; frozen
 	Limits wire.Limits
+	Room   *Room // of its model in this node's gateway; nil if the node has none
 }
 
 // Cluster is the running part. Safe for concurrent use.

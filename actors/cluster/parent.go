@@ -131,6 +131,9 @@ func (p *parent) Receive(ctx actor.Context) {
 
 func (p *parent) serve(e *Engine) {
 	p.engine = e
+	if e.Room != nil {
+		p.rooms[e.Model.Name] = e.Room
+	}
 	p.core.Set("ready", e.Model)
 }
 

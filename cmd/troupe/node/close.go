@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/troupe-engine/troupe/actors/engine"
 )
 
 // Close stops what Open has started.
@@ -12,8 +14,11 @@ func (n *Node) Close(ctx context.Context) error {
 		n.stopHash()
 	}
 	var errs []error
-	if n.Engine != nil {
-		if err := n.Engine.Stop(ctx); err != nil {
+	if n.cluster != nil {
+		errs = append(errs, n.cluster.Stop(ctx)) // first: requests continue elsewhere
+	}
+	for _, e := range n.engines() {
+		if err := e.Stop(ctx); err != nil {
 			return err // the device may still compute; the process must end
 		}
 	}
@@ -44,3 +49,25 @@ func (n *Node) closeWithin(ctx context.Context, limit time.Duration) error {
 }
 
 var errNotQuiet = errors.New("the device is still busy with a step; the process ends without waiting for it")
+
+// fronts are the engines that take requests: one, or in a cluster one for each model.
+func (n *Node) fronts() (list []*engine.Engine) {
+	switch {
+	case n.cluster != nil:
+		for _, r := range n.cluster.all() {
+			list = append(list, r.Engine)
+		}
+	case n.Engine != nil:
+		list = append(list, n.Engine)
+	}
+	return list
+}
+
+// engines are all, those that take requests first.
+func (n *Node) engines() []*engine.Engine {
+	list := n.fronts()
+	if n.core != nil && n.core != n.Engine {
+		list = append(list, n.core)
+	}
+	return list
+}

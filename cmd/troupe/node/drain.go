@@ -21,7 +21,9 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 	err := n.drained(limit)
 	if errors.Is(err, errDrainOver) {
 		n.opt.Log.Warn().Msg("drain-timeout expired; aborting the remaining requests")
-		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+		for _, e := range n.fronts() {
+			e.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+		}
 		limit, cancel = context.WithTimeoutCause(ctx, abortGrace, errDrainOver)
 		defer cancel()
 		if err = n.drained(limit); errors.Is(err, errDrainOver) {
@@ -36,7 +38,13 @@ var errDrainOver = errors.New("drain-timeout expired")
 // drained waits until no request is open. It returns the reason if the engine gives up.
 func (n *Node) drained(limit context.Context) error {
 	done := make(chan error, 1)
-	go func() { done <- n.Engine.Drain(limit) }()
+	go func() {
+		var errs []error
+		for _, e := range n.fronts() {
+			errs = append(errs, e.Drain(limit))
+		}
+		done <- errors.Join(errs...)
+	}()
 	select {
 	case err := <-n.Fatal:
 		return err

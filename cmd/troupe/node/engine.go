@@ -35,9 +35,17 @@ func stepsInFlight(c *configs.Config) int {
 
 // tableOptions are the limits of intake.
 func (n *Node) tableOptions() request.TableOptions {
-	c, p := n.Config(), n.Checkpoint.Program
+	p := n.Checkpoint.Program
+	return n.limits(facts{context: p.Context, pool: n.Plan.Tokens, vocab: p.Vocab, running: n.Plan.MaxRunning * len(n.Models)})
+}
+
+// facts are what intake must know of its engines.
+type facts struct{ context, pool, vocab, running int }
+
+func (n *Node) limits(f facts) request.TableOptions {
+	c := n.Config()
 	o, policy := c.Requests, c.Queue.SchedulePolicy
-	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = p.Context, n.Plan.Tokens, p.Vocab, n.Plan.MaxRunning*len(n.Models)
+	o.ContextLength, o.PoolTokens, o.Vocab, o.MaxRunning = f.context, f.pool, f.vocab, f.running
 	o.MaxLogprobs, o.MaxStopBytes = maxTopLogprobs, maxStopBytes
 	o.Priorities, o.LowFirst = policy == "priority" || c.EvictionPolicy == "priority", c.LowPriorityFirst
 	o.Displace, o.Fair = policy == "priority", policy == "fair"
@@ -70,7 +78,6 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if cache.Policy, err = policies.ByName(c.EvictionPolicy); err != nil {
 		return configs.About(err, "radix-eviction-policy")
 	}
-	n.Meter = telemetry.New(n.Name, len(n.Models), n.opt.Log)
 	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
 		Queue: queue, Batch: batch, Cache: cache, Alloc: alloc,
@@ -82,7 +89,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)
 		spec.Members = append(spec.Members, engine.Member{
-			Executor: exec.New(m, p.Vocab), Meter: meter,
+			Executor: lasting(exec.New(m, p.Vocab), c.StepTime), Meter: meter,
 			OnEpoch: func(messages.Epoch) { meter.StartEpoch(n.Plan.Pages) },
 		})
 	}
@@ -94,18 +101,53 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)
 	}
-	n.System = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
-	if n.Engine, err = engine.Start(n.System, spec); err != nil {
+	if n.cluster != nil {
+		err = n.cluster.openOwn(spec)
+	} else {
+		n.core, err = engine.Start(n.System, spec)
+		n.Engine = n.core
+	}
+	if err != nil {
 		return err
 	}
 	select {
-	case <-n.Engine.Started():
+	case <-n.core.Started():
 		return nil
 	case err := <-n.Fatal:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// startSystem starts what all actors share.
+func (n *Node) startSystem(context.Context) error {
+	n.System = actor.NewActorSystem(actor.WithLoggerFactory(runtimeLog(n.opt.Log)))
+	name, engines := n.Name, n.Config().DataParallel
+	if n.Checkpoint == nil {
+		name, engines = "", 1
+	}
+	n.Meter = telemetry.New(name, engines, n.opt.Log)
+	if n.Config().Cluster.On() {
+		return n.startCluster()
+	}
+	return nil
+}
+
+// joinCluster offers the engine, if there is one, and looks for other nodes.
+func (n *Node) joinCluster(ctx context.Context) error {
+	if n.cluster == nil {
+		return nil
+	}
+	if n.core != nil {
+		if err := n.hashed(ctx); err != nil {
+			return err
+		}
+		if err := n.cluster.serveOwn(); err != nil {
+			return err
+		}
+	}
+	return n.cluster.join()
 }
 
 func newSeed() uint64 {

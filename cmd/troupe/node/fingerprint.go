@@ -21,6 +21,25 @@ func (n *Node) startHash(ctx context.Context) {
 		cancel()
 		done.Wait()
 	}
+	n.hashing = &done
+}
+
+// hashed waits for the hash of the weights: nodes of a cluster compare theirs.
+func (n *Node) hashed(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		n.hashing.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if n.hash.Load() == nil {
+		return fmt.Errorf("the weights of the model %s cannot be read to hash them", n.Name)
+	}
+	return nil
 }
 
 // Fingerprint names all that may change a bit of a result: equal ones give equal tokens.

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/telemetry"
 )
 
 // Listeners are the addresses of a node.
@@ -46,24 +47,49 @@ func (l *Listeners) Close() {
 
 // API returns a new HTTP adapter.
 func (n *Node) API() *httpapi.Server {
-	served := &httpapi.Served{
-		Model: httpapi.Model{
-			ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-			Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
-		},
-		Engine: n.Engine, Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) },
-	}
-	if n.Config().Cache.Events {
-		served.Observe = n.Engine.Observe
-	}
 	deps := httpapi.Deps{
-		Options: n.Config().HTTP, Models: httpapi.Serving(served),
-		Log: n.opt.Log, Metrics: n.Meter.Handler(), Info: n.Info, Seed: newSeed, Now: time.Now,
+		Options: n.Config().HTTP, Log: n.opt.Log, Metrics: telemetry.Handler(n.meters), Info: n.Info, Seed: newSeed, Now: time.Now,
+	}
+	if g := n.cluster; g != nil {
+		deps.Models, deps.Gateway = &g.catalog, n.Config().Cluster.HasGateway()
+		if !deps.Gateway {
+			deps.Node = &httpapi.EngineNode{Cluster: n.Config().Cluster.Name, Gateway: g.gatewayURL}
+		}
+	} else {
+		served := &httpapi.Served{Model: n.model(), Engine: n.Engine, Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) }}
+		if n.Config().Cache.Events {
+			served.Observe = n.Engine.Observe
+		}
+		deps.Models = httpapi.Serving(served)
 	}
 	if n.Recording != nil {
 		deps.Record = n.Recording.Begin
 	}
 	return httpapi.New(deps)
+}
+
+// model is this process's own.
+func (n *Node) model() httpapi.Model {
+	return httpapi.Model{
+		ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
+		Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
+	}
+}
+
+// meters are those of this process's models.
+func (n *Node) meters() []*telemetry.Meter {
+	var list []*telemetry.Meter
+	if n.core != nil {
+		list = append(list, n.Meter)
+	}
+	if n.cluster != nil {
+		for _, r := range n.cluster.all() {
+			if r.meter != n.Meter {
+				list = append(list, r.meter)
+			}
+		}
+	}
+	return list
 }
 
 // full returns a test of whether every new request would be refused, with the estimated

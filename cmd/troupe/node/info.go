@@ -2,16 +2,39 @@ package node
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
+// Ready reports whether requests can be computed.
+func (n *Node) Ready() bool {
+	if n.cluster != nil {
+		return slices.ContainsFunc(n.cluster.all(), (*room).Ready)
+	}
+	return n.Engine.Ready()
+}
+
 // Info returns the answer of /server_info.
 func (n *Node) Info() map[string]any {
+	info := map[string]any{}
+	if n.core != nil {
+		info = n.engineInfo()
+	}
+	info["version"], info["ready"] = n.opt.Version, n.Ready()
+	info["uptime_seconds"] = time.Since(n.started).Round(time.Millisecond).Seconds()
+	info["runtime"] = map[string]any{"go": runtime.Version(), "gomaxprocs": runtime.GOMAXPROCS(0), "goroutines": runtime.NumGoroutine()}
+	if n.cluster != nil {
+		info["cluster"] = n.cluster.info()
+	}
+	return info
+}
+
+// engineInfo is about this process's engine.
+func (n *Node) engineInfo() map[string]any {
 	c, p, device := n.Config(), n.Checkpoint.Program, n.Device.Info()
 	return map[string]any{
-		"version": n.opt.Version, "uptime_seconds": time.Since(n.started).Round(time.Millisecond).Seconds(), "ready": n.Engine.Ready(),
 		"model": map[string]any{
 			"id": n.Name, "architecture": n.Checkpoint.Config.Architecture, "context_length": p.Context, "vocab_size": p.Vocab,
 			"weight_dtype": n.Checkpoint.WeightDType().String(),
@@ -32,7 +55,6 @@ func (n *Node) Info() map[string]any {
 			"max_open_requests": c.Requests.MaxOpenRequests, "max_queued_requests": c.Requests.MaxQueuedRequests, "max_queued_tokens": c.Requests.MaxQueuedTokens,
 		},
 		"metrics": n.Meter.Values(), "histograms": n.Meter.Histograms(),
-		"runtime": map[string]any{"go": runtime.Version(), "gomaxprocs": runtime.GOMAXPROCS(0), "goroutines": runtime.NumGoroutine()},
 	}
 }
 

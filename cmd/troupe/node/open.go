@@ -8,6 +8,8 @@
 //	http, drain, reload            listeners and the HTTP adapter; its shutdown; settings that change live
 //	complete, sampling             requests of this process, without HTTP; their parameters and the model's defaults
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
+//	cluster                        a node of a cluster: its gateway's models, its engine behind a portal
+//	steptime                       steps that take a time, for tests
 //	log                            log lines of the actor runtime; the log level
 package node
 
@@ -17,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +47,7 @@ type Options struct {
 	Progress func(done, total int64) // if not nil, called while weights load, in bytes
 	Engine   func(*engine.Spec)      // if not nil, changes the engine before it starts; for tests
 	Version  string                  // of the binary, for /server_info
+	API      string                  // URL of the API, for other nodes of a cluster
 	Unhashed bool                    // no hash of weights in the fingerprint; it would disturb a measurement
 }
 
@@ -62,7 +66,7 @@ type Node struct {
 	KVDType       gpu.DType
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
-	Engine        *engine.Engine
+	Engine        *engine.Engine      // takes requests; nil in a cluster, where each model has one
 	System        *actor.ActorSystem  // of the engine
 	Recording     *recording.Recorder // if not nil, records the traffic of later APIs. The caller closes it
 	Reloads       Reloads             // if Why is not nil, how Serve reads the settings again
@@ -73,11 +77,17 @@ type Node struct {
 	started  time.Time
 	hash     atomic.Pointer[string]
 	stopHash func() // ends the hashing of the weights and waits for it
+	hashing  *sync.WaitGroup
+	core     *engine.Engine // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
+	cluster  *clustered     // nil outside of a cluster
 }
 
 // Open loads the model and starts the engine. Errors name cause, place and remedy.
 func Open(ctx context.Context, opt Options) (*Node, error) {
-	return openSteps(ctx, opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startEngine)
+	if opt.Config.Cluster.Role == configs.RoleGateway {
+		return openSteps(ctx, opt, (*Node).startSystem, (*Node).joinCluster)
+	}
+	return openSteps(ctx, opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startSystem, (*Node).startEngine, (*Node).joinCluster)
 }
 
 // OpenModel loads the model onto the device and starts no engine.

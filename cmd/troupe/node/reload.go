@@ -55,8 +55,10 @@ func (n *Node) apply(ctx context.Context, api *httpapi.Server, next *configs.Con
 	if changed, err = n.Config().Changes(next); err != nil {
 		return nil, err
 	}
-	if err := n.Engine.Configure(ctx, next.Requests.Limits()); err != nil {
-		return nil, next.Explain(err)
+	for _, e := range n.fronts() {
+		if err := e.Configure(ctx, next.Requests.Limits()); err != nil {
+			return nil, next.Explain(err)
+		}
 	}
 	api.Configure(next.HTTP)
 	if n.opt.LogLevel != nil {

@@ -13,7 +13,7 @@ type slowed struct {
 	least time.Duration
 }
 
-func slow(e runner.Executor, least time.Duration) runner.Executor {
+func lasting(e runner.Executor, least time.Duration) runner.Executor {
 	if least == 0 {
 		return e
 	}

@@ -53,7 +53,7 @@ func run(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, recording.Close()) }()
-	n, err := node.Open(ctx, node.Options{Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, Progress: cli.LoadProgress()})
+	n, err := node.Open(ctx, node.Options{Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, API: node.APIURL(cfg, listeners), Progress: cli.LoadProgress()})
 	if err != nil {
 		return err
 	}
@@ -65,9 +65,15 @@ func run(c *cobra.Command) (err error) {
 	if listeners.Admin != nil {
 		ready.Str("admin_url", "http://"+listeners.Admin.Addr().String())
 	}
-	ready.Str("model", n.Name).Str("url", api.URL(listeners.API)).Str("device", n.Device.Info().Name).
-		Int("context", n.Checkpoint.Program.Context).Int("engines", len(n.Models)).Int("kv_tokens", n.Plan.Tokens*len(n.Models)).Str("kv_dtype", n.KVDType.String()).
-		Dur("took_ms", time.Since(start)).Msg("troupe is ready")
+	ready.Str("url", api.URL(listeners.API))
+	if k := &cfg.Cluster; k.On() {
+		ready.Str("cluster", k.Name).Str("role", k.Role).Str("node", k.NodeName()).Str("cluster_address", n.ClusterAddress())
+	}
+	if n.Checkpoint != nil {
+		ready.Str("model", n.Name).Str("device", n.Device.Info().Name).
+			Int("context", n.Checkpoint.Program.Context).Int("engines", len(n.Models)).Int("kv_tokens", n.Plan.Tokens*len(n.Models)).Str("kv_dtype", n.KVDType.String())
+	}
+	ready.Dur("took_ms", time.Since(start)).Msg("troupe is ready")
 	if n.TemplateFault != nil {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests will be refused: the model's chat template cannot be used")
 	}

@@ -1,0 +1,302 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/actors/cluster"
+	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/memory/radix"
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/request"
+	"github.com/troupe-engine/troupe/sched/dispatch"
+	"github.com/troupe-engine/troupe/sched/route"
+	"github.com/troupe-engine/troupe/telemetry"
+)
+
+// clustered is what a node of a cluster has besides its engine: the links to other nodes,
+// and the models that its gateway serves. An engine without a gateway for clients has one
+// for itself, for questions and probes.
+type clustered struct {
+	*cluster.Cluster
+	node    *Node
+	catalog httpapi.Models
+	mu      sync.Mutex // models are opened on goroutines of their own
+	rooms   []*room    // of the models
+}
+
+// room is a model of the gateway: its intake and dispatch.
+type room struct {
+	*engine.Engine
+	*cluster.Room
+	name   string
+	own    *engine.Engine // this node's engine, behind its portal; nil if it serves another model, or none
+	meter  *telemetry.Meter
+	texts  string // the hash
+	served *httpapi.Served
+}
+
+// Ready reports whether an engine accepts the model's requests.
+func (r *room) Ready() bool { return r.own != nil && r.own.Ready() || r.Room.Up() > 0 }
+
+// startCluster opens the port for other nodes. It comes before all actors, because it
+// gives the actor system its address.
+func (n *Node) startCluster() error {
+	c := n.Config()
+	k := &c.Cluster
+	incarnation := newIncarnation()
+	opt := cluster.Options{
+		Self: &wire.Hello{
+			Protocol: members.Protocol, Cluster: k.Name, Node: k.NodeName(), Incarnation: incarnation, Gateway: k.HasGateway(),
+			Api: n.opt.API, State: "ready", Pid: int64(os.Getpid()), Started: n.started.UnixMilli(), Version: n.opt.Version,
+		},
+		Timeout: k.PeerTimeout,
+		Transport: transport.Options{Listen: k.Listen, Advertise: k.Advertise, Incarnation: incarnation,
+			Log: n.opt.Log},
+		Meter: n.Meter, Log: n.opt.Log,
+	}
+	n.cluster = &clustered{node: n}
+	if k.HasGateway() {
+		opt.Gateway = n.cluster
+	}
+	var err error
+	if n.cluster.Cluster, err = cluster.Start(n.System, opt); err != nil {
+		n.cluster = nil
+		return configs.About(fmt.Errorf("cluster-listen: %w", err), "cluster-listen")
+	}
+	return nil
+}
+
+// newIncarnation names a process.
+func newIncarnation() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// join begins to look for other nodes.
+func (g *clustered) join() error {
+	g.Propose(g.node.Config().Cluster.Join)
+	return nil
+}
+
+// openOwn makes the model of this node's engine ready, and links its dispatch with the
+// portal: in one process this needs no frames.
+func (g *clustered) openOwn(spec engine.Spec) error {
+	n := g.node
+	r := &room{name: n.Name, meter: n.Meter}
+	front := g.frontSpec(r, n.tableOptions(), n.Config().PageSize)
+	front.Observer = spec.Observer
+	spec.Name, spec.Portal, spec.Observer, spec.Intake = "engine", true, nil, intake.Options{}
+	spec.Cache.Events = true // routers follow the cache
+	spec.Peers = g.peers(g.GatewayLink, func() *engine.Engine { return r.Engine }, (*engine.Engine).Dispatch)
+	spec.OnRestart = func() {
+		g.Restart(nil)
+		g.relink(r)
+	}
+	var err error
+	if r.own, err = engine.Start(n.System, spec); err != nil {
+		return err
+	}
+	n.core = r.own
+	if err := g.add(r, front, n.model()); err != nil {
+		return err
+	}
+	g.relink(r)
+	return nil
+}
+
+// relink begins the link between this node's dispatch and its portal anew.
+func (g *clustered) relink(r *room) {
+	root := g.node.System.Root
+	root.Send(r.own.Portal(), &messages.GatewayLeft{})
+	root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has started over", Goodbye: true})
+	root.Send(r.Engine.Dispatch(), &messages.EngineJoined{Facts: messages.EngineFacts{Fingerprint: g.node.Fingerprint(), PoolTokens: g.node.Plan.Tokens}})
+	root.Send(r.own.Portal(), &messages.GatewayJoined{})
+}
+
+// peers finds the other end of a slot; slot 0 is in this process.
+func (g *clustered) peers(link func(messages.EngineID) *actor.PID, inner func() *engine.Engine, of func(*engine.Engine) *actor.PID) func(messages.EngineID) *actor.PID {
+	return func(slot messages.EngineID) *actor.PID {
+		if slot != 0 {
+			return link(slot)
+		}
+		if e := inner(); e != nil {
+			return of(e)
+		}
+		return nil
+	}
+}
+
+// frontSpec describes intake and dispatch of a model.
+func (g *clustered) frontSpec(r *room, table request.TableOptions, pageSize int) engine.Spec {
+	n, c := g.node, g.node.Config()
+	table.PoolTokens = table.ContextLength // a request is cut to the context, never to one engine's pool
+	spec := engine.Spec{
+		Name:     "gateway-" + r.name,
+		Intake:   intake.Options{Table: request.NewTable(table)},
+		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}},
+		Cache:    radix.Options{PageSize: pageSize, Disabled: c.DisableRadixCache},
+		Meter:    r.meter, Log: n.opt.Log.With().Str("model", r.name).Logger(), OnFatal: n.Fail,
+	}
+	spec.Peers = g.peers(g.EngineLink, func() *engine.Engine { return r.own }, (*engine.Engine).Portal)
+	spec.OnRestart = func() {
+		g.Restart(r.Engine.Dispatch())
+		if r.own != nil {
+			g.relink(r)
+		}
+	}
+	return spec
+}
+
+// add starts a model's intake and dispatch, and puts it into the catalogue.
+func (g *clustered) add(r *room, spec engine.Spec, m httpapi.Model) error {
+	n := g.node
+	spec.Intake.Detokenizer = intake.Text(m.Tokenizer)
+	var err error
+	if r.Engine, err = engine.Start(n.System, spec); err != nil {
+		return err
+	}
+	r.Room = &cluster.Room{Dispatch: r.Engine.Dispatch(), Limits: wireLimits(int(m.Context), m.Tokenizer.VocabSize())}
+	r.served = &httpapi.Served{Model: m, Engine: r, Steps: func() float64 { return r.meter.Value(messages.GenerationTokens) }}
+	if spec.Observer != nil {
+		r.served.Observe = r.Engine.Observe
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rooms = append(slices.DeleteFunc(g.rooms, func(old *room) bool { return old.name == r.name }), r)
+	served := make([]*httpapi.Served, len(g.rooms))
+	for i, one := range g.rooms {
+		served[i] = one.served
+	}
+	g.catalog.Set(served...)
+	return nil
+}
+
+func (g *clustered) all() []*room {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.rooms)
+}
+
+// OpenModel implements cluster.Gateway.
+func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*cluster.Room, error) {
+	n := g.node
+	model, err := ModelFromTexts(texts, m, n.Config())
+	if err != nil {
+		return nil, err
+	}
+	model.Created = time.Now().Unix()
+	r := &room{name: m.Name, texts: m.Texts, meter: telemetry.New(m.Name, 1, n.opt.Log)}
+	var old *room
+	for _, one := range g.all() {
+		if one.name == m.Name {
+			old = one
+		}
+	}
+	if old != nil { // of engines that have all left
+		ctx, cancel := context.WithTimeout(ctx, abortGrace)
+		defer cancel()
+		old.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+		old.Drain(ctx) // what is left has no client that reads
+		if err := old.Stop(ctx); err != nil {
+			return nil, err
+		}
+	}
+	table := n.limits(facts{context: int(m.Context), pool: int(m.Context), vocab: int(m.Vocab), running: int(m.Running)})
+	if err := g.add(r, g.frontSpec(r, table, int(m.PageSize)), model); err != nil {
+		return nil, err
+	}
+	return r.Room, nil
+}
+
+// serveOwn offers the engine to the gateways of the cluster, once its weights are hashed.
+func (g *clustered) serveOwn() error {
+	n := g.node
+	texts, hash, err := n.Texts()
+	if err != nil {
+		return err
+	}
+	p := n.Checkpoint.Program
+	g.Serve(&cluster.Engine{
+		Portal: n.core.Portal(), Texts: texts, Limits: wireLimits(p.Context, p.Vocab),
+		Room: g.all()[0].Room,
+		Model: &wire.Model{
+			Name: n.Name, Weights: *n.hash.Load(), Texts: hash, Fingerprint: n.Fingerprint(), Context: int64(p.Context), Vocab: int64(p.Vocab),
+			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
+		},
+	})
+	return nil
+}
+
+func wireLimits(context, vocab int) wire.Limits {
+	return wire.Limits{Vocab: vocab, Context: context + 1, Logprobs: maxTopLogprobs}
+}
+
+// gatewayURL is where clients can send requests: a gateway that this node has met.
+func (g *clustered) gatewayURL() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	nodes, err := g.Nodes(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, m := range nodes {
+		if m.Hello.Gateway && !m.Lost && m.Hello.Api != "" {
+			return m.Hello.Api
+		}
+	}
+	return ""
+}
+
+// APIURL is where the API is for other machines.
+func APIURL(c *configs.Config, l *Listeners) string {
+	scheme := "http"
+	if c.HTTP.TLSCert != "" {
+		scheme = "https"
+	}
+	host := c.HTTP.Host
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
+		at := c.Cluster.Advertise
+		if at == "" {
+			at = c.Cluster.Listen
+		}
+		host, _, _ = net.SplitHostPort(at) // it was checked
+	}
+	_, port, _ := net.SplitHostPort(l.API.Addr().String()) // of a listener
+	return (&url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}).String()
+}
+
+// info is this node's part of /server_info.
+func (g *clustered) info() map[string]any {
+	k := g.node.Config().Cluster
+	models := map[string]any{}
+	for _, r := range g.all() {
+		models[r.name] = map[string]any{"ready": r.Ready(), "engines": r.Room.Up(), "metrics": r.meter.Values()}
+	}
+	return map[string]any{"name": k.Name, "node": k.NodeName(), "role": k.Role, "address": g.Address(), "models": models}
+}
+
+// ClusterAddress is where other nodes reach this one; "" outside of a cluster.
+func (n *Node) ClusterAddress() string {
+	if n.cluster == nil {
+		return ""
+	}
+	return n.cluster.Address()
+}
