@@ -12,6 +12,8 @@ type FailEpoch struct {
 	Suspects []RequestID
 	// Sticky means that the device will not work again in this process.
 	Sticky bool
+	// Planned: an operator has asked for it, so nothing has failed.
+	Planned bool
 }
 
 // DeviceQuiesced says that the device is idle.

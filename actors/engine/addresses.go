@@ -33,6 +33,10 @@ func epochOf(pid *actor.PID) messages.Epoch {
 	return messages.Epoch(n)
 }
 
+// pathOf is the name of an actor for people, the same in every epoch.
+func (e *Engine) pathOf(role messages.Actor) string { return e.spec.Name + "/" + role.String() }
+func (m *member) pathOf(role messages.Actor) string { return m.pid.Id + "/" + role.String() }
+
 // pid is the process of an actor that outlives the epochs.
 func (e *Engine) pid(role messages.Actor) *actor.PID {
 	return e.system.NewLocalPID(e.spec.Name + "/" + role.String())

@@ -136,7 +136,7 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			}
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return root{e} }, e.propsFor(messages.Supervisor)...)
+	props := actor.PropsFromProducer(func() actor.Actor { return root{e} }, e.propsFor(messages.Client, spec.Name)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}

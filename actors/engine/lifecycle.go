@@ -62,6 +62,7 @@ type lifecycle struct {
 	cause    string
 	suspects []messages.RequestID
 	sticky   bool
+	planned  bool // an operator has asked for the end of the epoch
 }
 
 func (l *lifecycle) header() messages.Header {
@@ -127,7 +128,9 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	if now-l.started >= healthy {
 		l.failures = 0
 	}
-	l.failures++
+	if l.planned = e.Planned; !l.planned {
+		l.failures++
+	}
 	l.phase = stopping
 	l.cause, l.suspects, l.sticky = e.Cause, e.Suspects, e.Sticky
 	out.Record(messages.Ready, 0)
@@ -135,8 +138,12 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	return do
 }
 
-// pause is Base, doubled for every failure in a row after the first.
+// pause is Base, doubled for every failure in a row after the first. There is none if an
+// operator has asked for the restart.
 func (l *lifecycle) pause() time.Duration {
+	if l.planned {
+		return 0
+	}
 	d := l.opt.Base
 	for i := 1; i < l.failures && d < l.opt.Cap; i++ {
 		d *= 2

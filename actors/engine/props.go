@@ -17,7 +17,7 @@ import (
 // props makes an actor of the current epoch. All but the runner are a core in the common
 // shell, the batch former and the cache with the request log around it.
 func (s *supervisor) props(role messages.Actor) *actor.Props {
-	opt, more := s.shellOptions(role), s.propsFor(role)
+	opt, more := s.shellOptions(role), s.propsFor(role, s.pathOf(role))
 	switch role {
 	case messages.Runner:
 		return runner.Props(opt, s.Executor, s.spec.Watchdog, more...)
@@ -54,9 +54,11 @@ func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Optio
 	}
 }
 
-func (e *Engine) propsFor(role messages.Actor) []actor.PropsOption {
-	if e.spec.Props == nil {
-		return nil
+// propsFor are the options of an actor with a path (see pathOf).
+func (e *Engine) propsFor(role messages.Actor, path string) []actor.PropsOption {
+	more := e.spec.Roster.Entry(path, role.String()).Options()
+	if e.spec.Props != nil {
+		more = append(more, e.spec.Props(role)...)
 	}
-	return e.spec.Props(role)
+	return more
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/observer"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -23,20 +24,20 @@ func (r root) Receive(ctx actor.Context) {
 		return
 	}
 	if r.spec.Portal {
-		r.spawn(ctx, r.portalProps(r.shellOptions(messages.Portal, r.portalRoutes()), r.propsFor(messages.Portal)), messages.Portal.String())
+		r.spawn(ctx, r.portalProps(r.shellOptions(messages.Portal, r.portalRoutes()), r.propsFor(messages.Portal, r.pathOf(messages.Portal))), messages.Portal.String())
 	} else {
-		props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake)...)
+		props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake, r.pathOf(messages.Intake))...)
 		r.spawn(ctx, props, messages.Intake.String())
 	}
 	if o := r.spec.Observer; o != nil {
-		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.outerRoutes()), *o, r.propsFor(messages.Observer)...), messages.Observer.String())
+		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.outerRoutes()), *o, r.propsFor(messages.Observer, r.pathOf(messages.Observer))...), messages.Observer.String())
 	}
 	close(r.up)
 	if len(r.members) != 1 {
-		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.outerRoutes()), r.propsFor(messages.Dispatch)), messages.Dispatch.String())
+		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.outerRoutes()), r.propsFor(messages.Dispatch, r.pathOf(messages.Dispatch))), messages.Dispatch.String())
 	}
 	for i, m := range r.members {
-		r.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, r.propsFor(messages.Supervisor)...), supervisorName(i))
+		r.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, r.propsFor(messages.Supervisor, m.pid.Id)...), supervisorName(i))
 	}
 }
 
@@ -50,7 +51,8 @@ func (r root) spawn(ctx actor.Context, props *actor.Props, name string) {
 // Engine, the table or their props and continue from there. There is no limit; the
 // lifecycle's pauses and intake's second failure bound the rate. Once the root stops
 // they are not restarted, because it would wait forever for the end of the new actor.
-func (r root) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+func (r root) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	r.spec.Roster.Entry(child.Id, "").Failed(shell.Fault(reason), !r.stopping)
 	if r.stopping {
 		sup.StopChildren(child)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/observer"
+	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
@@ -40,6 +41,7 @@ type Spec struct {
 	Backoff   Backoff
 	Meter     messages.Meter
 	Log       zerolog.Logger
+	Roster    *roster.Roster // counts what the actors do; nil: nothing is counted
 	// OnFatal is called when the engine gives up: the device failed for good or does not
 	// become idle. It must end the process, or pass the requests on, without blocking.
 	OnFatal  func(error)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -26,6 +27,7 @@ func (s *supervisor) Receive(ctx actor.Context) {
 		s.life.phase = dead
 		s.out.Reset()
 		s.ready.Store(false)
+		s.mark((*roster.Entry).Stopped)
 	case *actor.Terminated:
 		delete(s.running, msg.Who.Id)
 		if len(s.running) == 0 {
@@ -51,10 +53,13 @@ func (s *supervisor) resume(ctx actor.Context) {
 }
 
 func (s *supervisor) handle(ctx actor.Context, event any) {
-	if fail, ok := event.(*messages.FailEpoch); ok && s.life.phase == running {
+	if fail, ok := event.(*messages.FailEpoch); ok && fail.Planned && s.life.phase == running {
+		s.log.Warn().Uint32("epoch", uint32(s.life.epoch)).Str("cause", fail.Cause).Msg("restarting the engine, as asked; unfinished requests will be resumed")
+	} else if ok && s.life.phase == running {
 		s.log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("restarting the engine; unfinished requests will be resumed. Unless the cause is a timeout or the device, this is a bug in the server: please report it")
 	}
+	fail, _ := event.(*messages.FailEpoch)
 	do := s.life.step(s.spec.Clock(), event, &s.out)
 	if s.life.phase != running {
 		s.ready.Store(false)
@@ -63,6 +68,10 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	case do.start:
 		s.startEpoch(ctx)
 	case do.stop:
+		s.mark((*roster.Entry).Restarting)
+		if !fail.Planned {
+			s.entryOf(fail.From).Failed(fail.Cause, false)
+		}
 		for _, role := range slices.Backward(epochRoles) {
 			pid := s.childPID(role, s.life.epoch)
 			if _, runs := s.running[pid.Id]; runs {
@@ -82,6 +91,24 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	}
 	if do.stop && len(s.running) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
+	}
+}
+
+// entryOf is the entry of the actor that has reported a failure.
+func (s *supervisor) entryOf(from messages.Actor) *roster.Entry {
+	switch {
+	case slices.Contains(epochRoles, from):
+		return s.spec.Roster.Entry(s.pathOf(from), from.String())
+	case from == messages.Intake || from == messages.Dispatch || from == messages.Portal:
+		return s.spec.Roster.Entry(s.Engine.pathOf(from), from.String())
+	}
+	return s.spec.Roster.Entry(s.pid.Id, messages.Supervisor.String())
+}
+
+// mark sets the state of the epoch's actors, for people.
+func (s *supervisor) mark(state func(*roster.Entry)) {
+	for _, role := range epochRoles {
+		state(s.spec.Roster.Entry(s.pathOf(role), role.String()))
 	}
 }
 
