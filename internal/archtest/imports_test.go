@@ -62,6 +62,7 @@ var rules = []rule{
 	{"model/bundled", nil, []string{"github.com/asynkron/", "net/http"}, "the embedded model is files, loaded by the same code as any other"},
 	{"actors/runner", []string{"messages", "actors/shell", "internal/invariants"}, nil, "the runner knows its Executor by interface"},
 	{"actors/observer", []string{"messages", "actors/shell"}, nil, "an actor reaches another one by messages only"},
+	{"actors/cluster/identity", nil, []string{"github.com/asynkron/"}, "it knows files and TLS, and no actor"},
 	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "actors/intake"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "actors/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"actors/shell", []string{"messages", "internal/invariants"}, nil, "the shell knows no core in particular"},

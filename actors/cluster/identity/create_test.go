@@ -186,7 +186,7 @@ func TestCreateRefuses(t *testing.T) {
 		"longer than CA": {nodes: []string{"gw1"}, o: CreateOptions{Validity: MaxValidity}, want: "the CA ", prepare: func(dir string) {
 			mint(t, dir, "ca", false, func(c *x509.Certificate) { asCA(c, time.Now().Add(MaxValidity-time.Minute)) })
 		}},
-		"no CA key": {nodes: []string{"gw1"}, want: "ca.pem is there without ", prepare: func(dir string) {
+		"no CA key": {nodes: []string{"gw1"}, want: "ca.pem exists, but its key ", prepare: func(dir string) {
 			put(t, FilesOf(dir, "").CA, get(t, FilesOf(other, "").CA))
 		}},
 		"another CA's key": {nodes: []string{"gw1"}, want: "ca-key.pem is not the key of a CA in ", prepare: func(dir string) {

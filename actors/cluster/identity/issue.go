@@ -23,7 +23,7 @@ func (m *maker) authority() (*x509.Certificate, crypto.Signer, error) {
 	_, certErr := os.Lstat(certFile)
 	_, keyErr := os.Lstat(keyFile)
 	if certErr == nil && errors.Is(keyErr, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s is there without %s, which signs certificates; put the key of the CA there, or use an empty directory for a new CA", certFile, keyFile)
+		return nil, nil, fmt.Errorf("%s exists, but its key %s does not; put the key there, or use an empty directory for a new CA", certFile, keyFile)
 	}
 	key, err := m.key(keyFile)
 	if err != nil {

@@ -44,7 +44,7 @@ func read(files Files, cluster string, now time.Time) (*material, error) {
 	}
 	for _, ca := range authorities {
 		if !ca.IsCA {
-			return nil, fmt.Errorf("cluster-tls-ca: %s has the certificate %.80q, which is not of a CA; give the file with the CA's certificate only", files.CA, ca.Subject.CommonName)
+			return nil, fmt.Errorf("cluster-tls-ca: %s has the certificate %.80q, which does not belong to a CA; give the file with the CA's certificate only", files.CA, ca.Subject.CommonName)
 		}
 		m.roots.AddCert(ca)
 	}

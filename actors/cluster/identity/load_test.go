@@ -124,7 +124,7 @@ func TestLoadRefuses(t *testing.T) {
 		}), "", []string{"e.pem is encrypted; decrypt it"}},
 		"key of another":       {with(good, func(f *Files) { f.Key = FilesOf(base, "gw2").Key }), "", []string{"gw2-key.pem is not the key of the first certificate in cluster-tls-cert " + good.Cert}},
 		"other CA":             {with(good, func(f *Files) { f.CA = FilesOf(other, "").CA }), "", []string{"cluster-tls-cert: the certificate " + good.Cert + " is not signed by the CA in " + FilesOf(other, "").CA, "the same CA"}},
-		"not a CA":             {with(good, func(f *Files) { f.CA = good.Cert }), "", []string{"cluster-tls-ca: ", `"gw1"`, "not of a CA"}},
+		"not a CA":             {with(good, func(f *Files) { f.CA = good.Cert }), "", []string{"cluster-tls-ca: ", `"gw1"`, "does not belong to a CA"}},
 		"other cluster":        {FilesOf(base, "tester"), "", []string{`is for cluster "test", but this node belongs to cluster "prod"`}},
 		"other cluster's name": {good, "test", []string{`is for cluster "prod", but this node belongs to cluster "test"`}},
 		"no cluster":           {bad("host", true, func(c *x509.Certificate) { c.DNSNames = []string{"gw1.example"} }), "", []string{"does not name a cluster", "prod.troupe.internal"}},
