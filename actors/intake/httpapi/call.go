@@ -21,6 +21,7 @@ type call struct {
 	plan     *plan
 	open     int                  // requests without a finish
 	requests []messages.RequestID // the engine's ids, by index
+	silence  *silence             // nil: the call does not stream
 	ends     []func(output int)   // record the end of each request; nil when nothing is recorded
 	outputs  []int                // tokens so far of each recorded request
 }
@@ -55,11 +56,9 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	if c.open == 0 {
 		return nil, nil
 	}
-	var event messages.CallEvent
-	select {
-	case event = <-c.events:
-	case <-ctx.Done():
-		return nil, clientGone(ctx, nil)
+	event, err := c.event(ctx)
+	if err != nil {
+		return nil, err
 	}
 	out, ok := event.(*messages.CallOutput)
 	if !ok {
@@ -82,6 +81,26 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 		out = withoutOutput(out)
 	}
 	return out, nil
+}
+
+// event waits for an event of intake.
+func (c *call) event(ctx context.Context) (messages.CallEvent, *apiError) {
+	var silent <-chan struct{}
+	if c.silence != nil {
+		silent = c.silence.over
+	}
+	for {
+		select {
+		case event := <-c.events:
+			return event, nil
+		case <-ctx.Done():
+			return nil, clientGone(ctx, nil)
+		case <-silent:
+			if err := c.silence.end(); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 // withoutOutput hides the token of a request for the prompt only.

@@ -17,7 +17,7 @@
 //	prompts, tokenids, sampling, scheduling   parameters of these endpoints: text, ids, sampling, order and sharing
 //	generating, call                          from a body to a call of intake and its outputs; bounds of an answer
 //	answer, usage, logprobs                   JSON in OpenAI's form: choices, token counts, log probabilities
-//	stream, sse, response                     streamed answers; server-sent events; writing an answer
+//	stream, silence, sse, response            streamed answers; those that wait; server-sent events; writing an answer
 //	errors, redaction                         errors and their statuses; their texts without data of clients, for the log
 //	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token

@@ -34,7 +34,7 @@ type Options struct {
 	// bounds the clients that wait for one (8192); others get the answer busy.
 	HealthTimeout, HealthInterval time.Duration
 	HealthWaiters                 int
-	KeepAlive                     time.Duration // period of comments in a stream of KV events (15s)
+	KeepAlive                     time.Duration // period of comments in a stream that has begun and is silent, and in one of KV events (15s)
 	// AllowedHosts are names, without ports, under which clients may address the
 	// server, besides the loopback ones; "*" allows all. Without any, a server that
 	// does not listen on loopback allows all. Example: "chat.example"

@@ -56,6 +56,7 @@ type recorder struct {
 	stall  time.Duration
 	status int // 0: the answer has not begun
 	bytes  int64
+	sent   time.Time // the newest write
 }
 
 // begun reports whether an answer has begun, too late for another status.
@@ -72,7 +73,8 @@ func (r *recorder) WriteHeader(status int) {
 // Write sets a deadline, which also holds for what net/http sends after the handler.
 func (r *recorder) Write(p []byte) (int, error) {
 	r.status = cmp.Or(r.status, http.StatusOK)
-	_ = r.ctl.SetWriteDeadline(time.Now().Add(r.stall)) // not every ResponseWriter has deadlines (tests)
+	r.sent = time.Now()
+	_ = r.ctl.SetWriteDeadline(r.sent.Add(r.stall)) // not every ResponseWriter has deadlines (tests)
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

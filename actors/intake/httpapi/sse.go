@@ -62,6 +62,14 @@ func (s *sse) flush() *apiError {
 	return nil
 }
 
+// sent is when the last flush began. It is the zero time for the ResponseWriters of tests.
+func (s *sse) sent() time.Time {
+	if r, ok := s.w.(*recorder); ok {
+		return r.sent
+	}
+	return time.Time{}
+}
+
 // fail reports an error to the client: with its status while the answer has not
 // begun, later as an event, which the official clients raise as an exception.
 func (s *sse) fail(e *apiError) *apiError {

@@ -29,6 +29,8 @@ func (s *stream) check() *apiError {
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answer) *apiError {
 	defer c.close()
 	events := newSSE(w)
+	c.silence = &silence{events: events, period: s.rulesFor(r.Context()).KeepAlive, over: make(chan struct{}, 1)}
+	defer c.silence.stop()
 	for {
 		out, err := c.next(r.Context())
 		if err != nil {
@@ -44,6 +46,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *call, a answe
 		if err := events.flush(); err != nil {
 			return err
 		}
+		c.silence.begin()
 	}
 	a.last(events)
 	events.buf.WriteString("data: [DONE]\n\n")
