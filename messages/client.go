@@ -48,6 +48,9 @@ type CallOutput struct {
 	// Finish is set on the request's last CallOutput, with Usage.
 	Finish *Finish
 	Usage  Usage
+	// Fingerprint names the numerics of the engine that computed the request's output so
+	// far, as in StepResults. "": there is none yet, or all engines are in this process.
+	Fingerprint string
 	// Paused: this output took the channel's last free place.
 	Paused bool
 }

@@ -20,7 +20,7 @@ func (c *Core) emit(e *entry) {
 	}
 	cell := &outputCell{}
 	o := &cell.CallOutput
-	o.Call, o.Index, o.Text, o.Finish = k.id, e.index, e.text.text(), e.finish
+	o.Call, o.Index, o.Text, o.Finish, o.Fingerprint = k.id, e.index, e.text.text(), e.finish, e.fingerprint
 	switch n := len(e.ready); n {
 	case 0:
 	case 1:

@@ -1,6 +1,11 @@
 package httpapi
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"slices"
+	"strings"
+
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // answer turns the outputs of a call into an endpoint's JSON.
 type answer interface {
@@ -22,6 +27,7 @@ type openAIAnswer[C any] struct {
 	Choices     []C    `json:"choices"`
 	Usage       any    `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
 
+	engine    string // whose fingerprint Fingerprint is, if an output has named one
 	total     usage
 	n         int  // choices of each prompt
 	withUsage bool // a stream ends with the usage
@@ -43,6 +49,9 @@ func newOpenAIAnswer[C any](s *Server, m *Model, id, object string, n int, o *st
 // events implements answer: each choice is a chunk.
 func (a *openAIAnswer[C]) events(to *sse, out *messages.CallOutput) {
 	a.count(out)
+	if f := out.Fingerprint; f != "" && f != a.engine {
+		a.engine, a.Fingerprint = f, SystemFingerprint(f)
+	}
 	a.convert(out, func(c C) {
 		a.Choices = append(a.Choices[:0], c)
 		to.add(a)
@@ -61,8 +70,24 @@ func (a *openAIAnswer[C]) whole(outputs []*messages.CallOutput) any {
 		a.count(out)
 		a.convert(out, func(c C) { a.Choices = append(a.Choices, c) })
 	}
+	a.fingerprint(outputs)
 	a.Usage = &a.total
 	return a
+}
+
+// fingerprint sets that of the engine that computed the outputs. Choices that different
+// engines have computed are under all of their fingerprints.
+func (a *openAIAnswer[C]) fingerprint(outputs []*messages.CallOutput) {
+	var all []string
+	for _, out := range outputs {
+		if f := out.Fingerprint; f != "" && (len(all) == 0 || f != a.engine) {
+			a.engine = f
+			all = append(all, SystemFingerprint(f))
+		}
+	}
+	if slices.Sort(all); len(all) > 0 {
+		a.Fingerprint = strings.Join(slices.Compact(all), ",")
+	}
 }
 
 func (a *openAIAnswer[C]) count(out *messages.CallOutput) {

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 
 	"github.com/troupe-engine/troupe/model/chat"
@@ -21,7 +23,14 @@ type Model struct {
 	Defaults      SamplingDefaults
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal
 	// seeds produce equal tokens under equal fingerprints. "" leaves it out of answers.
+	// It is in the form of SystemFingerprint, and is for outputs that do not name another.
 	Fingerprint func() string
+}
+
+// SystemFingerprint is an engine's fingerprint as answers have it.
+func SystemFingerprint(numerics string) string {
+	sum := sha256.Sum256([]byte(numerics))
+	return "fp_" + hex.EncodeToString(sum[:6])
 }
 
 // SamplingDefaults are the values of parameters that a request leaves out.

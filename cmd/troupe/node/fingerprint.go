@@ -2,10 +2,10 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"sync"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 )
 
 // startHash hashes the weights in the background, as it may read all of them.
@@ -56,6 +56,5 @@ func (n *Node) shortFingerprint() string {
 	if n.hash.Load() == nil {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(n.Fingerprint()))
-	return "fp_" + hex.EncodeToString(sum[:6])
+	return httpapi.SystemFingerprint(n.Fingerprint())
 }
