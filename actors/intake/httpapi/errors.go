@@ -103,11 +103,12 @@ var refusals = map[messages.RefusalKind]struct {
 	status int
 	code   string
 }{
-	messages.RefusedInvalid:  {http.StatusBadRequest, "nothing_to_sample"},
-	messages.RefusedBusy:     {http.StatusTooManyRequests, codeLimited},
-	messages.RefusedTimeout:  {http.StatusServiceUnavailable, "request_timeout"},
-	messages.RefusedDraining: {http.StatusServiceUnavailable, "shutting_down"},
-	messages.RefusedInternal: {http.StatusInternalServerError, "generation_failed"},
+	messages.RefusedInvalid:     {http.StatusBadRequest, "nothing_to_sample"},
+	messages.RefusedBusy:        {http.StatusTooManyRequests, codeLimited},
+	messages.RefusedTimeout:     {http.StatusServiceUnavailable, "request_timeout"},
+	messages.RefusedUnavailable: {http.StatusServiceUnavailable, codeNoEngine},
+	messages.RefusedDraining:    {http.StatusServiceUnavailable, "shutting_down"},
+	messages.RefusedInternal:    {http.StatusInternalServerError, "generation_failed"},
 }
 
 // newRefusal makes an error of intake's kind. wait is in seconds.

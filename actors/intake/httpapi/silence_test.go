@@ -104,7 +104,7 @@ func TestAWaitingStreamSendsComments(t *testing.T) {
 // A stream that has not begun sends nothing, so its error has a status of its own. One
 // that has begun ends with an event.
 func TestAnErrorAfterALongWait(t *testing.T) {
-	given := &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: "too late", Kind: messages.RefusedTimeout, RetryAfterSeconds: 7}
+	given := &messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: "too late", Kind: messages.RefusedUnavailable, RetryAfterSeconds: 7}
 	synctest.Test(t, func(t *testing.T) {
 		w := streaming(t, `{"prompt": "a", "stream": true}`, func(m *messages.SubmitRequests) {
 			time.Sleep(time.Minute) // virtual
@@ -118,7 +118,7 @@ func TestAnErrorAfterALongWait(t *testing.T) {
 			time.Sleep(20 * time.Second) // virtual
 			m.Events <- output(m, "", given)
 		})
-		if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, waiting+`data: {"error":{"message":"too late"`) || strings.Contains(text, "[DONE]") {
+		if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, waiting+`data: {"error":{"message":"too late","type":"server_error","param":null,"code":"no_engine"}}`) || strings.Contains(text, "[DONE]") {
 			t.Errorf("after it began: %d: %s", w.Code, text)
 		}
 	})

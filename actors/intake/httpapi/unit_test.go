@@ -177,11 +177,12 @@ func TestFinishErrorsByKind(t *testing.T) {
 		status, retry int
 		code          string
 	}{
-		0:                        {500, 0, "generation_failed"},
-		messages.RefusedInvalid:  {400, 0, "nothing_to_sample"},
-		messages.RefusedBusy:     {429, 7, "rate_limit_exceeded"},
-		messages.RefusedTimeout:  {503, 7, "request_timeout"},
-		messages.RefusedDraining: {503, 7, "shutting_down"},
+		0:                           {500, 0, "generation_failed"},
+		messages.RefusedInvalid:     {400, 0, "nothing_to_sample"},
+		messages.RefusedBusy:        {429, 7, "rate_limit_exceeded"},
+		messages.RefusedTimeout:     {503, 7, "request_timeout"},
+		messages.RefusedDraining:    {503, 7, "shutting_down"},
+		messages.RefusedUnavailable: {503, 7, "no_engine"},
 	} {
 		e := finishError(&messages.Finish{Reason: messages.FinishError, Message: "why", Kind: kind, RetryAfterSeconds: 7})
 		if e.Status != want.status || e.RetryAfter != want.retry || e.Code != want.code || e.Message != "why" {
