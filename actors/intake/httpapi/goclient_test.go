@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -187,4 +188,35 @@ func TestGoClientAbort(t *testing.T) {
 	}
 	s.Resume()
 	s.WaitIdle(t)
+}
+
+// The comments of a stream that waits are no events to the official client.
+func TestGoClientReadsOverComments(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{StepTime: 100 * time.Millisecond, HTTP: httpapi.Options{KeepAlive: 10 * time.Millisecond}})
+	p := chatParams(s)
+	p.MaxCompletionTokens = openai.Int(4)
+	text, _ := s.Expected(helloIDs(), params(s, 4, 5))
+	var body strings.Builder
+	keep := option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		a, err := next(r)
+		if err == nil {
+			a.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.TeeReader(a.Body, &body), a.Body}
+		}
+		return a, err
+	})
+	client := goClient(s, keep)
+	stream := client.Chat.Completions.NewStreaming(t.Context(), p)
+	var all openai.ChatCompletionAccumulator
+	for stream.Next() {
+		all.AddChunk(stream.Current())
+	}
+	if err := stream.Err(); err != nil || all.Choices[0].Message.Content != text {
+		t.Errorf("%v, %+v; want %q", err, all.Choices, text)
+	}
+	if !strings.Contains(body.String(), "\n: waiting\n") {
+		t.Errorf("no comment in %q", body.String())
+	}
 }

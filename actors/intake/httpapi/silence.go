@@ -12,7 +12,7 @@ type silence struct {
 }
 
 // waiting is the comment. No empty line follows: some clients, such as older versions of
-// OpenAI's for Go and Python, read an empty line without an event before it as an event.
+// OpenAI's for Go, read an empty line as the end of an event, also of one without data.
 const waiting = ": waiting\n"
 
 // begin starts the clock. Before a stream has begun it sends nothing, so that an error
