@@ -71,12 +71,10 @@ var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 // the directories above it, which clients must not learn.
 func (f Files) ChatTemplate() string {
 	if f.gguf != "" {
-		return f.gguf + " (tokenizer.chat_template)"
+		return f.gguf + ggufTemplate
 	}
-	file := "tokenizer_config.json"
-	if _, err := fs.Stat(f.fsys, "chat_template.jinja"); err == nil {
-		file = "chat_template.jinja"
-	}
+	_, err := fs.Stat(f.fsys, jinjaFile)
+	file := templateFile(err == nil)
 	if f.path == "" {
 		return file
 	}

@@ -66,7 +66,7 @@ func converterName(name string) string {
 }
 
 // written puts a file into a directory of its own.
-func written(t *testing.T, f ggufwrite.File) string {
+func written(t testing.TB, f ggufwrite.File) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small.gguf")
 	if err := ggufwrite.Create(path, f); err != nil {

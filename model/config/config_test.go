@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -180,6 +181,35 @@ func TestGenerationDefaults(t *testing.T) {
 		`{"min_p":-0.1}`, `{"min_p":1.1}`, `{"repetition_penalty":0}`, `{"repetition_penalty":2.1}`, `{"eos_token_id":1000}`, `{"repetition_penalty":"x"}`, `{`, `[]`} {
 		if _, err := load(t, k, bad, Options{}); err == nil || !strings.Contains(err.Error(), GenerationFile) {
 			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// Check refuses what a file is refused for.
+func TestCheckedGeneration(t *testing.T) {
+	k := base("LlamaForCausalLM", nil)
+	for _, good := range []string{`{}`, `{"temperature":0,"top_p":1e-9,"top_k":0,"min_p":0,"repetition_penalty":1e-9}`,
+		`{"temperature":2,"top_p":1,"top_k":16777216,"min_p":1,"repetition_penalty":2}`} {
+		c, err := load(t, k, good, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Generation.Check(); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	float := func(v float64) *float32 { return new(float32(v)) }
+	for want, bad := range map[string]Generation{
+		"temperature is -0.1; it must be between 0 and 2":      {Temperature: float(-.1)},
+		"temperature is NaN; it must":                          {Temperature: float(math.NaN())},
+		"top_p is 0; it must":                                  {TopP: float(0)},
+		"min_p is 1.1; it must":                                {MinP: float(1.1)},
+		"repetition_penalty is +Inf; it must":                  {RepetitionPenalty: float(math.Inf(1))},
+		"top_k is -1; it must be between 0 and 16777216":       {TopK: new(int32(-1))},
+		"top_k is 16777217; it must be between 0 and 16777216": {TopK: new(int32(maxVocab + 1))},
+	} {
+		if err := bad.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

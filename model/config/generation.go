@@ -1,5 +1,7 @@
 package config
 
+import "fmt"
+
 // Generation is what generation_config.json recommends for sampling. A nil field is not
 // stated there. All values are in the ranges of sampling parameters, or the server would
 // refuse every request that leaves them out.
@@ -25,10 +27,11 @@ func (c *Config) applyGeneration(f fields) error {
 	if f.has("do_sample") {
 		g.DoSample = new(f.boolean("do_sample"))
 	}
-	g.Temperature = f.optional("temperature", 0, 2)
-	g.TopP = f.optional("top_p", 1e-9, 1)
-	g.MinP = f.optional("min_p", 0, 1)
-	g.RepetitionPenalty = f.optional("repetition_penalty", 1e-9, 2)
+	for _, p := range g.parameters() {
+		if f.has(p.key) {
+			*p.value = new(float32(required(f, p.key, p.low, p.high)))
+		}
+	}
 	if f.has("top_k") {
 		// Some files write -1 for "off".
 		g.TopK = new(int32(max(0, required(f, "top_k", -1, maxVocab))))
@@ -36,9 +39,27 @@ func (c *Config) applyGeneration(f fields) error {
 	return *f.err
 }
 
-func (f fields) optional(key string, low, high float64) *float32 {
-	if !f.has(key) {
-		return nil
+type parameter struct {
+	key       string
+	value     **float32
+	low, high float64
+}
+
+func (g *Generation) parameters() []parameter {
+	return []parameter{
+		{"temperature", &g.Temperature, 0, 2}, {"top_p", &g.TopP, 1e-9, 1}, {"min_p", &g.MinP, 0, 1}, {"repetition_penalty", &g.RepetitionPenalty, 1e-9, 2},
 	}
-	return new(float32(required(f, key, low, high)))
+}
+
+// Check refuses values outside their ranges, for a Generation that is not of a file.
+func (g *Generation) Check() error {
+	for _, p := range g.parameters() {
+		if v := *p.value; v != nil && !(float64(*v) >= float64(float32(p.low)) && float64(*v) <= p.high) {
+			return fmt.Errorf("%s is %v; it must be between %v and %v", p.key, *v, p.low, p.high)
+		}
+	}
+	if k := g.TopK; k != nil && (*k < 0 || *k > maxVocab) {
+		return fmt.Errorf("top_k is %d; it must be between 0 and %d", *k, maxVocab)
+	}
+	return nil
 }

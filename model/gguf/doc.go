@@ -16,6 +16,7 @@
 //	file, split             an open model, of one file or several
 //	header, cursor          the beginning of a file; reading on in it, remedies in errors
 //	value                   metadata values and their types
+//	metadata                a file in memory, without the tensors
 //	tensor, elementtypes    the list of tensors; numbers and names of element types
 //
 // # Bounds

@@ -3,8 +3,9 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,22 +30,18 @@ func (c *config) readConfigTemplates(raw json.RawMessage) error {
 }
 
 // readTemplates reads the templates that are files of their own.
-func (c *config) readTemplates(fsys fs.FS) error {
-	// The folder is optional, and an unreadable one holds no template.
-	files, _ := fs.Glob(fsys, dirChatTemplates+"/*"+templateExtension)
-	for _, file := range append(files, fileChatTemplate) { // last, so that it wins
-		if info, err := fs.Stat(fsys, file); err == nil && info.IsDir() {
-			continue
-		}
+func (c *config) readTemplates(files map[string][]byte) error {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool { return !isTemplate(name) })
+	for _, file := range append(names, fileChatTemplate) { // last, so that it wins
 		name := strings.TrimSuffix(path.Base(file), templateExtension)
 		if file == fileChatTemplate {
 			name = defaultTemplate
 		}
-		data, err := readText(fsys, file)
+		data, found, err := text(files, file)
 		if err != nil {
 			return err
 		}
-		if data != nil {
+		if found {
 			c.templates[name] = string(data)
 		}
 	}

@@ -3,23 +3,13 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-const (
-	fileTokenizer     = "tokenizer.json"
-	fileConfig        = "tokenizer_config.json"
-	fileSpecialTokens = "special_tokens_map.json"
-	fileAddedTokens   = "added_tokens.json"
-	fileChatTemplate  = "chat_template.jinja"
-	dirChatTemplates  = "additional_chat_templates"
-	defaultTemplate   = "default"
-	templateExtension = ".jinja"
-)
+const defaultTemplate = "default"
 
 // config has the contents of the files beside tokenizer.json.
 type config struct {
@@ -35,25 +25,25 @@ type config struct {
 // specialFields are the fields that name one special token.
 var specialFields = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
 
-func loadConfig(fsys fs.FS) (config, error) {
+func loadConfig(files map[string][]byte) (config, error) {
 	c := config{templates: map[string]string{}}
 	// tokenizer_config.json comes last: it wins if both name a token.
 	for _, name := range []string{fileSpecialTokens, fileConfig} {
-		data, err := readText(fsys, name)
+		data, found, err := text(files, name)
 		if err != nil {
 			return c, err
 		}
-		if data == nil {
+		if !found {
 			continue
 		}
 		if err := c.read(data); err != nil {
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := c.readAddedTokens(fsys); err != nil {
+	if err := c.readAddedTokens(files); err != nil {
 		return c, err
 	}
-	return c, c.readTemplates(fsys)
+	return c, c.readTemplates(files)
 }
 
 func (c *config) read(data []byte) error {
@@ -155,9 +145,9 @@ func (c *config) readAddedDecoder(raw json.RawMessage) error {
 
 // readAddedTokens reads the older {"content": id} file; its tokens are plain
 // unless another file has flags for them.
-func (c *config) readAddedTokens(fsys fs.FS) error {
-	data, err := readText(fsys, fileAddedTokens)
-	if err != nil || data == nil {
+func (c *config) readAddedTokens(files map[string][]byte) error {
+	data, found, err := text(files, fileAddedTokens)
+	if err != nil || !found {
 		return err
 	}
 	var f map[string]int64

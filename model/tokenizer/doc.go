@@ -12,7 +12,8 @@
 //
 // # Parts
 //
-//	tokenizer, load, config, chattemplates        a Tokenizer; tokenizer.json, and the files beside it
+//	tokenizer, files                              a Tokenizer; the files of which it is made
+//	load, config, chattemplates                   tokenizer.json, and the files beside it
 //	vocabulary, vocabulary_*                      a tokenizer of a GGUF file, its pipeline and merges
 //	component, lengthchange                       elements of the pipeline as JSON; how much longer or shorter they make a text
 //	tokenids, added                               the tables by id; added tokens, and how they are found in text

@@ -6,34 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"unicode/utf8"
 
 	"github.com/troupe-engine/troupe/internal/jsonread"
-	"github.com/troupe-engine/troupe/model/blob"
-)
-
-const (
-	maxTokenizerFile = 256 << 20 // bytes
-	maxSideFile      = 16 << 20
 )
 
 const damaged = "the file is damaged or its download incomplete; download it again"
 
-// LoadFS reads the tokenizer of a Hugging Face model directory: tokenizer.json and, where
-// they exist, tokenizer_config.json, special_tokens_map.json, added_tokens.json and the
-// chat templates. Errors name the file, the field and the remedy.
+// LoadFS reads the tokenizer of a Hugging Face model directory: Load of what ReadFS reads.
 func LoadFS(fsys fs.FS) (*Tokenizer, error) {
-	data, err := readFile(fsys, fileTokenizer, maxTokenizerFile)
+	files, err := ReadFS(fsys)
 	if err != nil {
 		return nil, err
 	}
-	if data == nil {
+	return Load(files)
+}
+
+// Load makes a tokenizer of files like those that ReadFS returns. They may be of any origin,
+// and must not be changed afterwards. Errors name the file, the field and the remedy.
+func Load(files map[string][]byte) (*Tokenizer, error) {
+	if err := checkFiles(files); err != nil {
+		return nil, err
+	}
+	data, ok := files[fileTokenizer]
+	if !ok {
 		return nil, fmt.Errorf("%s is missing; a SentencePiece tokenizer.model alone is not enough: save the tokenizer with transformers' save_pretrained to get it", fileTokenizer)
 	}
 	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
 		return nil, fmt.Errorf("%s is a Git LFS pointer, not the file itself; run `git lfs pull` in the model's directory", fileTokenizer)
 	}
-	cfg, err := loadConfig(fsys)
+	cfg, err := loadConfig(files)
 	if err != nil {
 		return nil, err
 	}
@@ -43,24 +44,6 @@ func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	}
 	t.applyConfig()
 	return t, nil
-}
-
-// readText is readFile for the files beside tokenizer.json, which must be UTF-8.
-func readText(fsys fs.FS, name string) ([]byte, error) {
-	data, err := readFile(fsys, name, maxSideFile)
-	if err == nil && !utf8.Valid(data) {
-		err = fmt.Errorf("%s: the file is not UTF-8 text; download it again", name)
-	}
-	return data, err
-}
-
-// readFile returns the content of a file, nil if there is none.
-func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	data, err := blob.ReadFile(fsys, name, limit, "a tokenizer file")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
 }
 
 func (t *Tokenizer) read(data []byte) error {

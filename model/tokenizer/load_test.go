@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -226,5 +227,20 @@ func TestTokenTables(t *testing.T) {
 		if bl.TokenBytes(id) != nil || lossy(string(bl.TokenBytes(id))) != "" || bl.IsSpecial(id) || bl.Decode([]int32{id}, DecodeOptions{}) != "" {
 			t.Errorf("id %d is not unknown", id)
 		}
+	}
+}
+
+// A directory named like a template holds none, and other files are not read.
+func TestReadFSReadsTheFilesOfTheTokenizerOnly(t *testing.T) {
+	files, err := ReadFS(fstest.MapFS{
+		fileTokenizer: {Data: []byte("a")}, fileConfig: {}, dirChatTemplates + "/rag.jinja": {Data: []byte("c")},
+		fileChatTemplate + "/x": {}, dirChatTemplates + "/dir.jinja/x.jinja": {}, dirChatTemplates + "/readme.md": {}, "config.json": {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]byte{fileTokenizer: []byte("a"), fileConfig: {}, dirChatTemplates + "/rag.jinja": []byte("c")}
+	if !reflect.DeepEqual(files, want) {
+		t.Errorf("got %q, want %q", files, want)
 	}
 }

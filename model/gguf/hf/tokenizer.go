@@ -33,6 +33,14 @@ func Tokenizer(f *gguf.File) (*tokenizer.Tokenizer, error) {
 	return t, nil
 }
 
+// TokenizerFile returns a GGUF file that has what Tokenizer reads of f and no tensors.
+func TokenizerFile(f *gguf.File) []byte {
+	return f.Metadata(func(key string) bool {
+		_, named := templateName(key)
+		return named || strings.HasPrefix(key, ggml)
+	})
+}
+
 func (r *reader) types(key string) []tokenizer.TokenType {
 	list, ok := value(r, key, "a list of whole numbers", gguf.Value.Ints)
 	if !ok {
@@ -55,14 +63,17 @@ func (r *reader) tokenID(name string, usual int64) int32 {
 func (r *reader) templates() map[string]string {
 	all := map[string]string{}
 	for _, key := range r.f.Keys() {
-		name, ok := strings.CutPrefix(key, template)
-		switch {
-		case !ok:
-		case name == "":
-			all["default"] = r.text(key)
-		case name[0] == '.':
-			all[name[1:]] = r.text(key)
+		if name, ok := templateName(key); ok {
+			all[name] = r.text(key)
 		}
 	}
 	return all
+}
+
+// templateName returns the name of the chat template that a key has.
+func templateName(key string) (name string, ok bool) {
+	if key == template {
+		return "default", true
+	}
+	return strings.CutPrefix(key, template+".")
 }
