@@ -10,6 +10,7 @@
 //	limits              what a message may hold
 //	down, params        messages from a gateway to an engine
 //	up, logprobs        messages from an engine to a gateway
+//	texts               what a gateway needs of a model: sent on its own, not in frames
 package wire
 
 //go:generate go run ./gen

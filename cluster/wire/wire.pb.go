@@ -2413,24 +2413,20 @@ func (x *Fetch) GetHash() string {
 	return ""
 }
 
-// Texts are what a gateway needs of a model: its tokenizer, its chat template and its defaults.
+// Texts are what a gateway needs of a model: its tokenizer, its chat template and its
+// defaults. They do not depend on where the engine has the model. See EncodeTexts.
 type Texts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Files of the tokenizer as the model's publisher made them, or the beginning of a GGUF file.
-	Files []*File `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
-	// The chat template in use, and where it comes from; "" if there is none.
-	Template     string `protobuf:"bytes,2,opt,name=template,proto3" json:"template,omitempty"`
-	TemplateFrom string `protobuf:"bytes,3,opt,name=template_from,json=templateFrom,proto3" json:"template_from,omitempty"`
-	// Why the template cannot be used.
-	TemplateFault     string  `protobuf:"bytes,4,opt,name=template_fault,json=templateFault,proto3" json:"template_fault,omitempty"`
-	Eos               []int32 `protobuf:"varint,5,rep,packed,name=eos,proto3" json:"eos,omitempty"`
-	Temperature       float64 `protobuf:"fixed64,6,opt,name=temperature,proto3" json:"temperature,omitempty"`
-	TopP              float64 `protobuf:"fixed64,7,opt,name=top_p,json=topP,proto3" json:"top_p,omitempty"`
-	TopK              int64   `protobuf:"varint,8,opt,name=top_k,json=topK,proto3" json:"top_k,omitempty"`
-	MinP              float64 `protobuf:"fixed64,9,opt,name=min_p,json=minP,proto3" json:"min_p,omitempty"`
-	RepetitionPenalty float64 `protobuf:"fixed64,10,opt,name=repetition_penalty,json=repetitionPenalty,proto3" json:"repetition_penalty,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The files of the tokenizer and the chat templates by their path in the model's
+	// directory, or one GGUF file without tensors.
+	Files map[string][]byte `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The engine's setting chat-template; empty if the one in the files is used.
+	ChatTemplate string `protobuf:"bytes,2,opt,name=chat_template,json=chatTemplate,proto3" json:"chat_template,omitempty"`
+	// The tokens that end an output.
+	Eos           []int32      `protobuf:"varint,3,rep,packed,name=eos,proto3" json:"eos,omitempty"`
+	Recommended   *Recommended `protobuf:"bytes,4,opt,name=recommended,proto3" json:"recommended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Texts) Reset() {
@@ -2463,30 +2459,16 @@ func (*Texts) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
-func (x *Texts) GetFiles() []*File {
+func (x *Texts) GetFiles() map[string][]byte {
 	if x != nil {
 		return x.Files
 	}
 	return nil
 }
 
-func (x *Texts) GetTemplate() string {
+func (x *Texts) GetChatTemplate() string {
 	if x != nil {
-		return x.Template
-	}
-	return ""
-}
-
-func (x *Texts) GetTemplateFrom() string {
-	if x != nil {
-		return x.TemplateFrom
-	}
-	return ""
-}
-
-func (x *Texts) GetTemplateFault() string {
-	if x != nil {
-		return x.TemplateFault
+		return x.ChatTemplate
 	}
 	return ""
 }
@@ -2498,63 +2480,40 @@ func (x *Texts) GetEos() []int32 {
 	return nil
 }
 
-func (x *Texts) GetTemperature() float64 {
+func (x *Texts) GetRecommended() *Recommended {
 	if x != nil {
-		return x.Temperature
+		return x.Recommended
 	}
-	return 0
+	return nil
 }
 
-func (x *Texts) GetTopP() float64 {
-	if x != nil {
-		return x.TopP
-	}
-	return 0
+// Recommended are the sampling parameters that the model's publisher recommends.
+type Recommended struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	DoSample          *bool                  `protobuf:"varint,1,opt,name=do_sample,json=doSample,proto3,oneof" json:"do_sample,omitempty"`
+	Temperature       *float32               `protobuf:"fixed32,2,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
+	TopP              *float32               `protobuf:"fixed32,3,opt,name=top_p,json=topP,proto3,oneof" json:"top_p,omitempty"`
+	TopK              *int32                 `protobuf:"varint,4,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
+	MinP              *float32               `protobuf:"fixed32,5,opt,name=min_p,json=minP,proto3,oneof" json:"min_p,omitempty"`
+	RepetitionPenalty *float32               `protobuf:"fixed32,6,opt,name=repetition_penalty,json=repetitionPenalty,proto3,oneof" json:"repetition_penalty,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
-func (x *Texts) GetTopK() int64 {
-	if x != nil {
-		return x.TopK
-	}
-	return 0
-}
-
-func (x *Texts) GetMinP() float64 {
-	if x != nil {
-		return x.MinP
-	}
-	return 0
-}
-
-func (x *Texts) GetRepetitionPenalty() float64 {
-	if x != nil {
-		return x.RepetitionPenalty
-	}
-	return 0
-}
-
-type File struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *File) Reset() {
-	*x = File{}
+func (x *Recommended) Reset() {
+	*x = Recommended{}
 	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *File) String() string {
+func (x *Recommended) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*File) ProtoMessage() {}
+func (*Recommended) ProtoMessage() {}
 
-func (x *File) ProtoReflect() protoreflect.Message {
+func (x *Recommended) ProtoReflect() protoreflect.Message {
 	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2566,23 +2525,51 @@ func (x *File) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use File.ProtoReflect.Descriptor instead.
-func (*File) Descriptor() ([]byte, []int) {
+// Deprecated: Use Recommended.ProtoReflect.Descriptor instead.
+func (*Recommended) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *File) GetName() string {
-	if x != nil {
-		return x.Name
+func (x *Recommended) GetDoSample() bool {
+	if x != nil && x.DoSample != nil {
+		return *x.DoSample
 	}
-	return ""
+	return false
 }
 
-func (x *File) GetData() []byte {
-	if x != nil {
-		return x.Data
+func (x *Recommended) GetTemperature() float32 {
+	if x != nil && x.Temperature != nil {
+		return *x.Temperature
 	}
-	return nil
+	return 0
+}
+
+func (x *Recommended) GetTopP() float32 {
+	if x != nil && x.TopP != nil {
+		return *x.TopP
+	}
+	return 0
+}
+
+func (x *Recommended) GetTopK() int32 {
+	if x != nil && x.TopK != nil {
+		return *x.TopK
+	}
+	return 0
+}
+
+func (x *Recommended) GetMinP() float32 {
+	if x != nil && x.MinP != nil {
+		return *x.MinP
+	}
+	return 0
+}
+
+func (x *Recommended) GetRepetitionPenalty() float32 {
+	if x != nil && x.RepetitionPenalty != nil {
+		return *x.RepetitionPenalty
+	}
+	return 0
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -2769,22 +2756,30 @@ const file_wire_proto_rawDesc = "" +
 	"LinkOpened\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"\x1b\n" +
 	"\x05Fetch\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\tR\x04hash\"\xc0\x02\n" +
-	"\x05Texts\x12-\n" +
-	"\x05files\x18\x01 \x03(\v2\x17.troupe.cluster.v1.FileR\x05files\x12\x1a\n" +
-	"\btemplate\x18\x02 \x01(\tR\btemplate\x12#\n" +
-	"\rtemplate_from\x18\x03 \x01(\tR\ftemplateFrom\x12%\n" +
-	"\x0etemplate_fault\x18\x04 \x01(\tR\rtemplateFault\x12\x10\n" +
-	"\x03eos\x18\x05 \x03(\x05R\x03eos\x12 \n" +
-	"\vtemperature\x18\x06 \x01(\x01R\vtemperature\x12\x13\n" +
-	"\x05top_p\x18\a \x01(\x01R\x04topP\x12\x13\n" +
-	"\x05top_k\x18\b \x01(\x03R\x04topK\x12\x13\n" +
-	"\x05min_p\x18\t \x01(\x01R\x04minP\x12-\n" +
-	"\x12repetition_penalty\x18\n" +
-	" \x01(\x01R\x11repetitionPenalty\".\n" +
-	"\x04File\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04dataB.Z,github.com/troupe-engine/troupe/cluster/wireb\x06proto3"
+	"\x04hash\x18\x01 \x01(\tR\x04hash\"\xf5\x01\n" +
+	"\x05Texts\x129\n" +
+	"\x05files\x18\x01 \x03(\v2#.troupe.cluster.v1.Texts.FilesEntryR\x05files\x12#\n" +
+	"\rchat_template\x18\x02 \x01(\tR\fchatTemplate\x12\x10\n" +
+	"\x03eos\x18\x03 \x03(\x05R\x03eos\x12@\n" +
+	"\vrecommended\x18\x04 \x01(\v2\x1e.troupe.cluster.v1.RecommendedR\vrecommended\x1a8\n" +
+	"\n" +
+	"FilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xab\x02\n" +
+	"\vRecommended\x12 \n" +
+	"\tdo_sample\x18\x01 \x01(\bH\x00R\bdoSample\x88\x01\x01\x12%\n" +
+	"\vtemperature\x18\x02 \x01(\x02H\x01R\vtemperature\x88\x01\x01\x12\x18\n" +
+	"\x05top_p\x18\x03 \x01(\x02H\x02R\x04topP\x88\x01\x01\x12\x18\n" +
+	"\x05top_k\x18\x04 \x01(\x05H\x03R\x04topK\x88\x01\x01\x12\x18\n" +
+	"\x05min_p\x18\x05 \x01(\x02H\x04R\x04minP\x88\x01\x01\x122\n" +
+	"\x12repetition_penalty\x18\x06 \x01(\x02H\x05R\x11repetitionPenalty\x88\x01\x01B\f\n" +
+	"\n" +
+	"_do_sampleB\x0e\n" +
+	"\f_temperatureB\b\n" +
+	"\x06_top_pB\b\n" +
+	"\x06_top_kB\b\n" +
+	"\x06_min_pB\x15\n" +
+	"\x13_repetition_penaltyB.Z,github.com/troupe-engine/troupe/cluster/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2798,7 +2793,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_wire_proto_goTypes = []any{
 	(*Frame)(nil),        // 0: troupe.cluster.v1.Frame
 	(*Heartbeat)(nil),    // 1: troupe.cluster.v1.Heartbeat
@@ -2829,7 +2824,8 @@ var file_wire_proto_goTypes = []any{
 	(*LinkOpened)(nil),   // 26: troupe.cluster.v1.LinkOpened
 	(*Fetch)(nil),        // 27: troupe.cluster.v1.Fetch
 	(*Texts)(nil),        // 28: troupe.cluster.v1.Texts
-	(*File)(nil),         // 29: troupe.cluster.v1.File
+	(*Recommended)(nil),  // 29: troupe.cluster.v1.Recommended
+	nil,                  // 30: troupe.cluster.v1.Texts.FilesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
@@ -2858,12 +2854,13 @@ var file_wire_proto_depIdxs = []int32{
 	22, // 23: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
 	24, // 24: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
 	23, // 25: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
-	29, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.File
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	30, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
+	29, // 27: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2891,13 +2888,14 @@ func file_wire_proto_init() {
 		(*Bulk_CacheChanged)(nil),
 		(*Bulk_Finish)(nil),
 	}
+	file_wire_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
