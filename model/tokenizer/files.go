@@ -59,11 +59,14 @@ func ReadFS(fsys fs.FS) (map[string][]byte, error) {
 			files[name] = data
 		}
 	}
-	return files, nil
+	return files, checkFiles(files)
 }
 
-// checkFiles refuses what ReadFS cannot have returned.
+// checkFiles refuses what ReadFS does not return.
 func checkFiles(files map[string][]byte) error {
+	if _, ok := files[fileTokenizer]; !ok {
+		return fmt.Errorf("%s is missing; a SentencePiece tokenizer.model alone is not enough: save the tokenizer with transformers' save_pretrained to get it", fileTokenizer)
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !slices.Contains(fixed, name) && !isTemplate(name) {
 			return fmt.Errorf("%s is not a file of a tokenizer; use the files that the model's publisher made", clip(name))

@@ -27,10 +27,7 @@ func Load(files map[string][]byte) (*Tokenizer, error) {
 	if err := checkFiles(files); err != nil {
 		return nil, err
 	}
-	data, ok := files[fileTokenizer]
-	if !ok {
-		return nil, fmt.Errorf("%s is missing; a SentencePiece tokenizer.model alone is not enough: save the tokenizer with transformers' save_pretrained to get it", fileTokenizer)
-	}
+	data := files[fileTokenizer]
 	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
 		return nil, fmt.Errorf("%s is a Git LFS pointer, not the file itself; run `git lfs pull` in the model's directory", fileTokenizer)
 	}
