@@ -7,6 +7,7 @@
 //	device, memoryplan, template   the device and its weights; sizes of pool and workspace; the chat template
 //	http, drain, reload            listeners and the HTTP adapter; its shutdown; settings that change live
 //	complete, sampling             requests of this process, without HTTP; their parameters and the model's defaults
+//	texts                          the tokenizer, template and defaults for gateways, which have no model
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
 //	cluster                        a node of a cluster: its gateway's models, its engine behind a portal
 //	steptime                       steps that take a time, for tests
@@ -162,17 +163,32 @@ func (n *Node) openText(context.Context) (err error) {
 	if n.Tokenizer, err = n.files.Tokenizer(); err != nil {
 		return configs.About(err, "model")
 	}
-	if have, want := n.Tokenizer.VocabSize(), n.Checkpoint.Program.Vocab; have > want {
-		err := fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; download both from the same place", n.Name, have-1, want-1)
+	if err := checkVocabulary(n.Name, n.Tokenizer, n.Checkpoint.Program.Vocab); err != nil {
 		return configs.About(err, "model")
 	}
-	if _, err := n.Tokenizer.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
-		return fmt.Errorf("model %s cannot be used with special-tokens-in-messages text: %w; set it to parse; special tokens in messages then take effect", n.Name, err)
+	if err := checkSpecialTokens(n.Name, n.Tokenizer, c); err != nil {
+		return err
 	}
 	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
 		return err // a template that was asked for must be valid
 	}
 	n.TemplateFault = err
+	return nil
+}
+
+func checkVocabulary(name string, tok *tokenizer.Tokenizer, vocab int) error {
+	if have := tok.VocabSize(); have > vocab {
+		return fmt.Errorf("model %s: the tokenizer has token ids up to %d, but the model's vocabulary ends at %d; download both from the same place", name, have-1, vocab-1)
+	}
+	return nil
+}
+
+// checkSpecialTokens refuses a model whose special tokens cannot be told from text, if
+// clients must not use them.
+func checkSpecialTokens(name string, tok *tokenizer.Tokenizer, c *configs.Config) error {
+	if _, err := tok.SpecialMarks(); err != nil && c.HTTP.SpecialTokens == httpapi.SpecialTokensText {
+		return fmt.Errorf("model %s cannot be used with special-tokens-in-messages text: %w; set it to parse; special tokens in messages then take effect", name, err)
+	}
 	return nil
 }
 

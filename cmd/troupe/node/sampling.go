@@ -5,7 +5,9 @@ import (
 	"math"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/config"
 )
 
 // Sampling has the parameters of a local request. Set reports whether the user gave
@@ -64,8 +66,12 @@ func (n *Node) EOS() []int32 {
 
 // SamplingDefaults are for unset parameters: the model's recommendation, or the API's.
 func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {
-	d, g := httpapi.OpenAIDefaults, &n.Checkpoint.Config.Generation
-	if n.Config().SamplingFrom == "openai" {
+	return samplingDefaults(n.Config(), &n.Checkpoint.Config.Generation)
+}
+
+func samplingDefaults(c *configs.Config, g *config.Generation) httpapi.SamplingDefaults {
+	d := httpapi.OpenAIDefaults
+	if c.SamplingFrom == "openai" {
 		return d
 	}
 	for _, f := range []struct {

@@ -24,14 +24,22 @@ func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*
 }
 
 func TemplateFile(file string) (*chat.Template, error) {
+	text, err := templateText(file)
+	if err != nil {
+		return nil, err
+	}
+	return parseTemplate(file, text)
+}
+
+func templateText(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("chat-template: %w", err)
+		return "", fmt.Errorf("chat-template: %w", err)
 	}
 	if len(text) == 0 {
-		return nil, fmt.Errorf("chat-template: %s is empty; give a Jinja template, or leave the setting out for the model's own", file)
+		return "", fmt.Errorf("chat-template: %s is empty; give a Jinja template, or leave the setting out for the model's own", file)
 	}
-	return parseTemplate(file, string(text))
+	return string(text), nil
 }
 
 func parseTemplate(name, source string) (*chat.Template, error) {
