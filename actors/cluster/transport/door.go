@@ -107,7 +107,11 @@ func plain(err error) error {
 	case s.Code() == codes.FailedPrecondition || s.Code() == codes.InvalidArgument || s.Code() == codes.Unimplemented:
 		return &Refusal{s.Message()}
 	}
-	return errors.New(s.Message())
+	_, inner, quoted := strings.Cut(s.Message(), `desc = "`) // of a connection that cannot be made
+	if !quoted {
+		inner = s.Message()
+	}
+	return errors.New(strings.TrimSuffix(strings.TrimPrefix(inner, "transport: "), `"`))
 }
 
 // mostClients bounds the connections that are kept for calls.

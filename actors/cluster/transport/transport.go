@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"strconv"
@@ -20,15 +19,15 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// Options of a Transport. Server and Client are both nil or both set.
 type Options struct {
-	Listen         string // host:port; port 0 picks a free one
-	Advertise      string // host:port at which peers reach this node; "": where it listens
-	Incarnation    string // of this process; no other one ever has it
-	Server, Client *tls.Config
-	Door           Door // answers calls of other nodes
-	Log            zerolog.Logger
-	Dial           func(ctx context.Context, address string) (net.Conn, error) // for tests; nil: TCP
+	Listen      string // host:port; port 0 picks a free one
+	Advertise   string // host:port at which peers reach this node; "": where it listens
+	Incarnation string // of this process; no other one ever has it
+	// Credentials prove to peers who this node is, and check who they are; nil: plain text.
+	Credentials credentials.TransportCredentials
+	Door        Door // answers calls of other nodes
+	Log         zerolog.Logger
+	Dial        func(ctx context.Context, address string) (net.Conn, error) // for tests; nil: TCP
 }
 
 const (
@@ -148,12 +147,8 @@ func (t *Transport) onEvent(event any) {
 }
 
 func (t *Transport) serverOptions() []grpc.ServerOption {
-	creds := insecure.NewCredentials()
-	if t.opt.Server != nil {
-		creds = credentials.NewTLS(t.opt.Server)
-	}
 	return []grpc.ServerOption{
-		grpc.Creds(creds),
+		grpc.Creds(t.credentials()),
 		grpc.MaxRecvMsgSize(maxBatch),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.MaxConcurrentStreams(256),
@@ -164,16 +159,21 @@ func (t *Transport) serverOptions() []grpc.ServerOption {
 	}
 }
 
+func (t *Transport) credentials() credentials.TransportCredentials {
+	if t.opt.Credentials == nil {
+		return insecure.NewCredentials()
+	}
+	return t.opt.Credentials.Clone()
+}
+
 func (t *Transport) dialOptions() []grpc.DialOption {
 	opts := []grpc.DialOption{
-		grpc.WithResolvers(addresses{}),
+		grpc.WithResolvers(addresses{}), grpc.WithTransportCredentials(t.credentials()),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBatch), grpc.MaxCallSendMsgSize(maxBatch)),
 	}
-	if t.opt.Client != nil {
-		opts = append(opts, grpc.WithTransportCredentials(credentials.NewTLS(t.opt.Client)))
-	} else {
-		opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(scheme))
+	if t.opt.Credentials == nil {
+		opts = append(opts, grpc.WithAuthority(scheme)) // else the credentials name it
 	}
 	if t.opt.Dial != nil {
 		opts = append(opts, grpc.WithContextDialer(t.opt.Dial))

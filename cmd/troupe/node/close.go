@@ -16,6 +16,9 @@ func (n *Node) Close(ctx context.Context) error {
 	var errs []error
 	if n.cluster != nil {
 		errs = append(errs, n.cluster.Stop(ctx)) // first: requests continue elsewhere
+		if n.cluster.stopLooking != nil {
+			n.cluster.stopLooking()
+		}
 	}
 	for _, e := range n.engines() {
 		if err := e.Stop(ctx); err != nil {

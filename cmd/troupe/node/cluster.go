@@ -39,6 +39,8 @@ type clustered struct {
 	catalog httpapi.Models
 	mu      sync.Mutex // models are opened on goroutines of their own
 	rooms   []*room    // of the models
+
+	stopLooking func() // at certificates; nil without
 }
 
 // room is a model of the gateway: its intake and dispatch.
@@ -72,12 +74,16 @@ func (n *Node) startCluster() error {
 		Meter: n.Meter, Log: n.opt.Log,
 	}
 	n.cluster = &clustered{node: n}
+	if k.Secure() {
+		if err := n.cluster.identify(&opt.Transport); err != nil {
+			return err
+		}
+	}
 	if k.HasGateway() {
 		opt.Gateway = n.cluster
 	}
 	var err error
 	if n.cluster.Cluster, err = cluster.Start(n.System, opt); err != nil {
-		n.cluster = nil
 		return configs.About(fmt.Errorf("cluster-listen: %w", err), "cluster-listen")
 	}
 	return nil

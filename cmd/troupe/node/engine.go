@@ -128,10 +128,14 @@ func (n *Node) startSystem(context.Context) error {
 		name, engines = "", 1
 	}
 	n.Meter = telemetry.New(name, engines, n.opt.Log)
-	if n.Config().Cluster.On() {
-		return n.startCluster()
+	if !n.Config().Cluster.On() {
+		return nil
 	}
-	return nil
+	err := n.startCluster()
+	if err != nil {
+		n.cluster = nil
+	}
+	return err
 }
 
 // joinCluster offers the engine, if there is one, and looks for other nodes.

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/cluster/identity"
+	"github.com/troupe-engine/troupe/actors/cluster/transport"
+)
+
+// lookInterval is the time between two looks at certificates that no connection needs.
+const lookInterval = time.Hour
+
+// identify sets the credentials of a node with certificates.
+func (g *clustered) identify(opt *transport.Options) error {
+	k := &g.node.Config().Cluster
+	id, err := identity.Load(identity.Files{CA: k.CA, Cert: k.Cert, Key: k.Key}, k.Name)
+	if err != nil {
+		return err
+	}
+	log := g.node.opt.Log
+	// A peer may try again and again.
+	refused := log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Minute})
+	id.Notify(identity.Notices{
+		Renewed: func(until time.Time) {
+			log.Info().Time("until", until).Msg("the certificate of this node was renewed")
+		},
+		NotRenewed: func(err error) {
+			log.Error().Err(err).Msg("the renewed certificate cannot be used; the old one stays in use")
+		},
+		Expiring: func(until time.Time) {
+			log.Warn().Time("until", until).Msg("the certificate of this node expires soon; renew it with troupe cluster certs")
+		},
+		Refused: func(peer net.Addr, err error) {
+			refused.Warn().Stringer("peer", peer).Err(err).Msg("another node was refused")
+		},
+	})
+	opt.Credentials = id.Credentials()
+	stop := make(chan struct{})
+	g.stopLooking = func() { close(stop) }
+	go func() {
+		tick := time.NewTicker(lookInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				id.Look()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return nil
+}
