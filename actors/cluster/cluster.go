@@ -11,8 +11,8 @@
 //	parent           the actor, and the effects of package members
 //	link             the actors of ends of links
 //	door             calls of other nodes
-//	discovery        proposals of peers
-//	transport        frames and calls between nodes
+//
+// Package transport, in a folder below, carries frames and calls; package discovery finds peers.
 package cluster
 
 import (
