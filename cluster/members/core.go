@@ -187,11 +187,17 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 	before := p.refused
 	p.refused = ""
 	if err := c.check(now, p, h); err != nil {
-		if p.refused = err.Error(); p.refused != before {
-			out.Events = append(out.Events, Event{"refused", h.Node, p.refused})
-		}
-		return
+		p.refused = err.Error()
+	} else {
+		c.accept(now, p, h, out)
 	}
+	if p.refused != "" && p.refused != before {
+		out.Events = append(out.Events, Event{"refused", h.Node, p.refused})
+	}
+}
+
+// accept records the hello of a node that passed the checks.
+func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 	if p.hello == nil || p.hello.Incarnation != h.Incarnation || p.lost {
 		if p.hello != nil && !p.lost {
 			c.lose(p, "its process has been replaced", out)

@@ -11,7 +11,7 @@ import (
 type model struct {
 	facts *wire.Model // of the engine that was first
 	state modelState
-	left  time.Duration // when the last link to an engine ended
+	left  time.Duration // when it was opened, or the last link to an engine ended
 	own   bool          // this node's engine serves it too
 }
 
@@ -48,11 +48,7 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 	m := c.models[e.Name]
 	if m != nil {
 		if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
-			text := fmt.Sprintf("engine %s serves the model %s with %s than the engines that this gateway already has; it is not used. Give it another served-model-name, or the same model", p.hello.Node, e.Name, why)
-			if p.refused != text {
-				out.Events = append(out.Events, Event{"refused", p.hello.Node, text})
-			}
-			p.refused = text
+			p.refused = fmt.Sprintf("engine %s serves the model %s with %s than the engines that this gateway already has; it is not used. Give it another served-model-name, or the same model", p.hello.Node, e.Name, why)
 			return false
 		} else if why == "" && m.state == open {
 			return true
@@ -92,7 +88,7 @@ func (c *Core) Learned(now time.Duration, name string, err error, out *Outbox) {
 		out.Events = append(out.Events, Event{"refused", name, fmt.Sprintf("the model %s cannot be used by this gateway: %v", name, err)})
 		return
 	}
-	m.state = open
+	m.state, m.left = open, now
 	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("the model %s is served", name)})
 	for _, p := range c.inOrder() {
 		if p.hello != nil && p.hello.GetEngine().GetName() == name {

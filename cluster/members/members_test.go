@@ -1,0 +1,256 @@
+package members
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/troupe-engine/troupe/cluster/wire"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+const second = time.Second
+
+func gateway() *Core {
+	return New(Options{Self: &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: "gateway", Incarnation: "g", Address: "g:1", Gateway: true, State: "ready"}})
+}
+
+// engineAt is the hello of an engine.
+func engineAt(node, incarnation string) *wire.Hello {
+	return &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: node, Incarnation: incarnation, Address: node + ":1", State: "ready",
+		Engine: &wire.Model{Name: "m", Weights: "w", Texts: "t", Fingerprint: "f", Context: 100, Vocab: 10, PoolTokens: 1000, PageSize: 16, Running: 4}}
+}
+
+// meet has a core learn of an engine by a call, and opens its model if it asks for it.
+func meet(t *testing.T, c *Core, now time.Duration, h *wire.Hello) *Outbox {
+	t.Helper()
+	out := &Outbox{}
+	c.Propose([]string{h.Address})
+	c.Answered(now, h.Address, h, nil, out)
+	for _, l := range out.Learn {
+		c.Learned(now, l.Model.Name, nil, out)
+	}
+	return out
+}
+
+func texts(out *Outbox) string {
+	var b strings.Builder
+	for _, e := range out.Events {
+		fmt.Fprintf(&b, "%s %s: %s\n", e.Kind, e.Node, e.Text)
+	}
+	return b.String()
+}
+
+func TestAnEngineGetsALinkOnceItsModelIsOpen(t *testing.T) {
+	c, out := gateway(), &Outbox{}
+	c.Propose([]string{"one:1"})
+	c.Tick(0, out)
+	if len(out.Calls) != 1 || out.Calls[0] != "one:1" {
+		t.Fatalf("calls %v", out.Calls)
+	}
+	*out = Outbox{}
+	c.Tick(second, out)
+	if len(out.Calls) != 0 {
+		t.Errorf("a second call while the first one is open: %v", out.Calls)
+	}
+	c.Answered(second, "one:1", engineAt("one", "1"), nil, out)
+	if len(out.Learn) != 1 || len(out.Links) != 0 {
+		t.Fatalf("before its model is known: %+v", out)
+	}
+	*out = Outbox{}
+	c.Learned(second, "m", nil, out)
+	if len(out.Links) != 1 || out.Links[0].Slot != 1 || out.Links[0].Hello.Node != "one" {
+		t.Fatalf("links %+v", out.Links)
+	}
+	*out = Outbox{}
+	c.Linked(1, out)
+	c.Answered(2*second, "one:1", engineAt("one", "1"), nil, out)
+	if len(out.Links) != 0 {
+		t.Errorf("a second link: %+v", out.Links)
+	}
+	c.Unlinked(3*second, 1, "cut", out)
+	c.Answered(3*second+retry, "one:1", engineAt("one", "1"), nil, out)
+	if len(out.Links) != 1 {
+		t.Errorf("no new link after the first one was over: %+v", out)
+	}
+}
+
+func TestLinksThatCannotBeOpenedAreTriedLessAndLess(t *testing.T) {
+	c := gateway()
+	h := engineAt("one", "1")
+	opened := len(meet(t, c, 0, h).Links)
+	for now := time.Duration(0); now < 60*second; now += 50 * time.Millisecond {
+		out := &Outbox{}
+		for slot := range c.slots {
+			c.Unlinked(now, slot, "refused", out)
+		}
+		c.Answered(now, h.Address, h, nil, out)
+		opened += len(out.Links)
+	}
+	if opened < 25 || opened > 45 {
+		t.Errorf("%d tries in a minute; with %v between two at most, there are about 35", opened, longest)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(h *wire.Hello)
+		want   string
+	}{
+		{"protocol", func(h *wire.Hello) { h.Protocol = 2 }, "speaks version 2 of the cluster's protocol"},
+		{"cluster", func(h *wire.Hello) { h.Cluster = "test" }, `belongs to cluster "test", and node gateway to cluster "prod"`},
+		{"own name", func(h *wire.Hello) { h.Node = "gateway" }, "two nodes have the name gateway"},
+		{"name twice", func(h *wire.Hello) { h.Node = "one" }, "two nodes have the name one: one at one:1 and one at two:1"},
+		{"weights", func(h *wire.Hello) { h.Engine.Weights = "x" }, "serves the model m with other weights than the engines that this gateway already has"},
+		{"texts", func(h *wire.Hello) { h.Engine.Texts = "x" }, "another tokenizer, chat template or defaults"},
+		{"context", func(h *wire.Hello) { h.Engine.Context = 50 }, "a context of 50 tokens instead of 100"},
+		{"no hash", func(h *wire.Hello) { h.Engine.Weights = "" }, "has no name, hash or fingerprint"},
+		{"sizes", func(h *wire.Hello) { h.Engine.Vocab = -1 }, "impossible sizes"},
+		{"long", func(h *wire.Hello) { h.Version = strings.Repeat("x", 2000) }, "2000 bytes"},
+		{"addresses", func(h *wire.Hello) { h.Known = make([]string, mostPeers+1) }, "1025 addresses"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := gateway()
+			out := meet(t, c, 0, engineAt("one", "1"))
+			c.Linked(out.Links[0].Slot, out)
+			h := engineAt("two", "2")
+			test.change(h)
+			out = &Outbox{}
+			err := c.Called(second, h, out)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(texts(out), test.want) {
+				t.Errorf("the caller got %v, and the events are\n%s", err, texts(out))
+			}
+			if len(out.Links)+len(out.Learn) > 0 {
+				t.Errorf("it is used: %+v", out)
+			}
+			before := len(out.Events)
+			c.Called(second, h, out)
+			if len(out.Events) != before {
+				t.Errorf("the same refusal is reported again:\n%s", texts(out))
+			}
+		})
+	}
+}
+
+// A process that dies and comes back at the same address is not a second node of its name.
+func TestARestartedNodeIsNotRefused(t *testing.T) {
+	c := gateway()
+	out := meet(t, c, 0, engineAt("one", "1"))
+	c.Linked(1, out)
+	*out = Outbox{}
+	c.Unlinked(second, 1, "reset", out)
+	if err := c.Called(second, engineAt("one", "2"), out); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	c.Answered(second+retry, "one:1", engineAt("one", "2"), nil, out)
+	if len(out.Links) != 1 || !strings.Contains(texts(out), "its process has been replaced") {
+		t.Errorf("links %v, events\n%s", out.Links, texts(out))
+	}
+}
+
+func TestALostNodeIsReportedOnceAndForgotten(t *testing.T) {
+	c := gateway()
+	meet(t, c, 0, engineAt("one", "1"))
+	c.slots, c.peers["one:1"].slot = map[messages.EngineID]*peer{}, 0
+	c.Propose(nil)
+	lost := 0
+	for now := second; now < 11*time.Minute; now += second {
+		out := &Outbox{}
+		c.Tick(now, out)
+		for _, address := range out.Calls {
+			c.Answered(now, address, nil, errors.New("refused"), out)
+		}
+		lost += strings.Count(texts(out), "lost one")
+	}
+	if lost != 1 || len(c.List(0)) != 0 {
+		t.Errorf("it was lost %d times, and the list is %v", lost, c.List(0))
+	}
+}
+
+func TestOtherWeightsReplaceAModelWithoutEngines(t *testing.T) {
+	c := gateway()
+	out := meet(t, c, 0, engineAt("one", "1"))
+	c.Linked(1, out)
+	c.Unlinked(second, 1, "bye", out)
+	h := engineAt("two", "2")
+	h.Engine.Weights = "new"
+	if out := meet(t, c, 2*second, h); len(out.Links) != 0 {
+		t.Errorf("within the timeout, %+v", out)
+	}
+	if out := meet(t, c, 4*second, h); len(out.Links) != 1 || len(out.Learn) != 1 {
+		t.Errorf("after it, %+v\n%s", out, texts(out))
+	}
+}
+
+// Whatever nodes say and when, the invariants hold and nothing grows without bound.
+func TestAnyHellos(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := gateway()
+		now := time.Duration(0)
+		nodes := rapid.IntRange(1, 8).Draw(t, "nodes")
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			now += time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond
+			out := &Outbox{}
+			node := fmt.Sprint("n", rapid.IntRange(1, nodes).Draw(t, "node"))
+			h := engineAt(node, fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "incarnation")))
+			h.Engine.Weights = rapid.SampledFrom([]string{"w", "w", "w", "x"}).Draw(t, "weights")
+			h.Known = []string{fmt.Sprint("n", rapid.IntRange(1, 2*nodes).Draw(t, "known"), ":1")}
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 0:
+				c.Tick(now, out)
+			case 1:
+				c.Propose([]string{h.Address, "nobody:1"})
+			case 2:
+				c.Called(now, h, out)
+			case 3:
+				c.Answered(now, h.Address, h, nil, out)
+			case 4:
+				c.Answered(now, h.Address, nil, errors.New("no"), out)
+			case 5:
+				for slot := range c.slots {
+					c.Linked(slot, out)
+				}
+			case 6:
+				for slot := range c.slots {
+					c.Unlinked(now, slot, "cut", out)
+					break
+				}
+			}
+			for _, l := range out.Learn {
+				var err error
+				if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
+					err = errors.New("broken")
+				}
+				c.Learned(now, l.Model.Name, err, out)
+			}
+			for _, l := range out.Links {
+				m := c.models[l.Hello.Engine.Name]
+				if m == nil || m.state != open || differ(m.facts, l.Hello.Engine) != "" {
+					t.Fatalf("a link to %v, but the model is %+v", l.Hello, m)
+				}
+			}
+			for slot, p := range c.slots {
+				if p.slot != slot || slot == 0 {
+					t.Fatalf("slot %d has a peer with slot %d", slot, p.slot)
+				}
+			}
+			for address, p := range c.peers {
+				if p.address != address || p.slot != 0 && c.slots[p.slot] != p {
+					t.Fatalf("peer %q: %+v", address, p)
+				}
+			}
+			if len(c.peers) > 2*nodes+1 {
+				t.Fatalf("%d peers of %d nodes", len(c.peers), nodes)
+			}
+			if !proto.Equal(c.Hello(now).Engine, c.self.Engine) {
+				t.Fatal("the hello has changed")
+			}
+		}
+	})
+}
