@@ -70,6 +70,7 @@ var rules = []rule{
 	{"actors/cluster/identity", nil, []string{"github.com/asynkron/"}, "it knows files and TLS, and no actor"},
 	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "actors/intake"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "actors/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
+	{"actors/cluster/discovery", nil, nil, "it proposes addresses and knows neither links nor engines"},
 	{"actors/shell", []string{"messages", "internal/invariants"}, nil, "the shell knows no core in particular"},
 	{"testkit/clients", []string{""}, nil, "it runs the whole server for tests and official clients"},
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
