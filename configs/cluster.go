@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/troupe-engine/troupe/actors/cluster/discovery"
 )
 
 // Cluster are the settings of a node in a cluster. Role is "" outside of one.
@@ -69,7 +71,7 @@ func (c *Config) clusterSettings() []setting {
 			usage: "address on which this node listens for other nodes; port 0: any free port. Off loopback it requires certificates, or cluster-insecure. Example: 10.0.0.7:30100"},
 		{key: "cluster-advertise", to: &k.Advertise, marks: serve, check: hostPort,
 			usage: "address at which other nodes reach this one, if it is not cluster-listen. Example: engine-3.internal:30100"},
-		{key: "cluster-join", to: &k.Join, marks: serve,
+		{key: "cluster-join", to: &k.Join, marks: serve, check: joins,
 			usage: "where other nodes are: addresses (host:port), dns:NAME:PORT (all addresses of a name, looked up again and again) or etcd://HOST:PORT/PREFIX. One node is enough, because nodes tell each other. Example: 10.0.0.7:30100,10.0.0.8:30100"},
 		{key: "cluster-tls-ca", to: &k.CA, marks: serve, usage: "PEM file with the certificate authority of the cluster; troupe cluster certs makes one"},
 		{key: "cluster-tls-cert", to: &k.Cert, marks: serve, usage: "PEM file with this node's certificate, signed by cluster-tls-ca. A renewed file takes effect without a restart"},
@@ -88,12 +90,6 @@ func (c *Config) clusterSettings() []setting {
 // validateCluster reports contradictions of the cluster settings.
 func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
 	k := &c.Cluster
-	for _, s := range c.clusterSettings() {
-		if s.key == "cluster-role" || !strings.HasPrefix(s.key, "cluster-") && s.key != "node-name" {
-			continue
-		}
-		clash(k.Role == "" && c.given(s.key), s.key, "cluster-role", "%s has no effect without cluster-role; set it to gateway, engine or both", s.key)
-	}
 	if k.Role == "" {
 		return
 	}
@@ -114,6 +110,19 @@ func (c *Config) validateCluster(clash func(when bool, key, other, format string
 	clash(k.Role == RoleGateway && c.given("model"), "model", "cluster-role", "a gateway loads no model; its engines tell it what they serve. Remove model, or set cluster-role to both")
 }
 
+// withoutCluster are the cluster settings that were given without a role.
+func (c *Config) withoutCluster() (keys []string) {
+	if c.Cluster.Role != "" {
+		return nil
+	}
+	for _, s := range c.clusterSettings() {
+		if !strings.HasPrefix(s.key, "debug-") && c.given(s.key) {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}
+
 // onLoopback reports whether only this machine can reach an address.
 func onLoopback(hostPort string) bool {
 	host, _, err := net.SplitHostPort(hostPort)
@@ -122,6 +131,13 @@ func onLoopback(hostPort string) bool {
 	}
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+func joins(value any) []string {
+	if err := discovery.Check(value.([]string)); err != nil {
+		return []string{strings.TrimPrefix(err.Error(), "cluster-join ")}
+	}
+	return nil
 }
 
 // hostPort accepts host:port; "" if it is not set.

@@ -64,6 +64,9 @@ func (c *Config) Warnings() (notes []string) {
 	several := slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] })
 	warn(c.Cache.Events && c.HTTP.AdminAPIKey == "" && several,
 		"kv-events reveals what all clients have cached; with several api-keys it requires admin-api-key: set it, and read the events with that key")
+	for _, key := range c.withoutCluster() {
+		warn(true, "%s has no effect without cluster-role; set it to gateway, engine or both", key)
+	}
 	warn(c.Cache.Events && c.DisableRadixCache, "kv-events has no effect: disable-radix-cache is on, so nothing is cached")
 	return notes
 }

@@ -15,7 +15,10 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	var errs []error
 	if n.cluster != nil {
-		errs = append(errs, n.cluster.Stop(ctx)) // first: requests continue elsewhere
+		if n.cluster.discovery != nil {
+			n.cluster.discovery.Stop()
+		}
+		errs = append(errs, n.cluster.Stop(ctx)) // before the engines: requests continue elsewhere
 		if n.cluster.stopLooking != nil {
 			n.cluster.stopLooking()
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/troupe-engine/troupe/actors/cluster"
+	"github.com/troupe-engine/troupe/actors/cluster/discovery"
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
@@ -41,6 +42,8 @@ type clustered struct {
 	rooms   []*room    // of the models
 
 	stopLooking func() // at certificates; nil without
+	incarnation string
+	discovery   *discovery.Discovery // nil before join
 }
 
 // room is a model of the gateway: its intake and dispatch.
@@ -73,7 +76,7 @@ func (n *Node) startCluster() error {
 			Log: n.opt.Log},
 		Meter: n.Meter, Log: n.opt.Log,
 	}
-	n.cluster = &clustered{node: n}
+	n.cluster = &clustered{node: n, incarnation: incarnation}
 	if k.Secure() {
 		if err := n.cluster.identify(&opt.Transport); err != nil {
 			return err
@@ -97,9 +100,12 @@ func newIncarnation() string {
 }
 
 // join begins to look for other nodes.
-func (g *clustered) join() error {
-	g.Propose(g.node.Config().Cluster.Join)
-	return nil
+func (g *clustered) join() (err error) {
+	k := &g.node.Config().Cluster
+	g.discovery, err = discovery.Start(discovery.Options{
+		Cluster: k.Name, Incarnation: g.incarnation, Address: g.Address(), Join: k.Join, Log: g.node.opt.Log,
+	}, g.Propose)
+	return configs.About(err, "cluster-join")
 }
 
 // openOwn makes the model of this node's engine ready, and links its dispatch with the

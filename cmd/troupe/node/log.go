@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -36,7 +37,11 @@ func (b bridge) Enabled(_ context.Context, level slog.Level) bool {
 }
 
 func (b bridge) Handle(_ context.Context, r slog.Record) error {
-	event := b.log.WithLevel(levels[r.Level])
+	level := levels[r.Level]
+	if strings.HasPrefix(r.Message, "Endpoint") { // connections between nodes: the cluster's events tell what it means
+		level = zerolog.DebugLevel
+	}
+	event := b.log.WithLevel(level)
 	r.Attrs(func(a slog.Attr) bool {
 		event = attribute(event, a)
 		return true
