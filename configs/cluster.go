@@ -106,7 +106,7 @@ func (c *Config) validateCluster(clash func(when bool, key, other, format string
 	a, err := netip.ParseAddr(host)
 	clash(k.Advertise == "" && (host == "" || err == nil && a.IsUnspecified()), "cluster-listen", "cluster-advertise",
 		"cluster-listen is %s, which is not an address that other nodes can use; set cluster-advertise to one", k.Listen)
-	clash(k.HasGateway() && c.Cache.Events, "kv-events", "cluster-role", "kv-events is for engines; a gateway has no prefix cache. Remove it, or read the events at the engines")
+	clash(k.Role == RoleGateway && c.Cache.Events, "kv-events", "cluster-role", "kv-events is for engines; a gateway has no prefix cache. Remove it, or read the events at the engines")
 	clash(k.Role == RoleGateway && c.given("model"), "model", "cluster-role", "a gateway loads no model; its engines tell it what they serve. Remove model, or set cluster-role to both")
 }
 

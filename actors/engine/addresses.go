@@ -65,6 +65,9 @@ func (e *Engine) front(role messages.Actor) *actor.PID {
 	return e.pid(role)
 }
 
+// ownSlot is the slot of the engine in the process of its gateway.
+const ownSlot messages.EngineID = 0
+
 type routeFunc = func(to messages.Actor, of messages.Header) *actor.PID
 
 // routes are those of an actor in one epoch of a member.
@@ -89,6 +92,8 @@ func (e *Engine) outerRoutes() routeFunc {
 	known := make([]incarnation, len(e.members)) // the newest of each
 	return func(to messages.Actor, of messages.Header) *actor.PID {
 		switch {
+		case to == messages.Observer && len(e.members) == 0 && of.Engine != ownSlot:
+			return nil // what engines elsewhere publish, they publish themselves
 		case to == messages.Intake || to == messages.Observer:
 			return outer[to]
 		case of.Engine == dispatch.Self:

@@ -130,6 +130,7 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 	if err := g.add(r, front, n.model()); err != nil {
 		return err
 	}
+	n.Engine = r.Engine
 	g.relink(r)
 	return nil
 }

@@ -32,6 +32,7 @@ var factors = []factor{
 		{"data-parallel-size=1"}, {"data-parallel-size=2"}, {"data-parallel-size=3", "load-balance-method=round-robin"},
 		{"data-parallel-size=2", "load-balance-method=least-loaded"}, {"data-parallel-size=2", "load-balance-method=random"},
 	}},
+	{"cluster", [][]string{nil, {"cluster-role=both", "cluster-listen=127.0.0.1:0"}}},
 	{"overlap", each("disable-overlap-schedule=true", "disable-overlap-schedule=false")},
 	{"layout", each("kv-layout=contiguous", "kv-layout=paged")},
 	{"contiguous", each("contiguous-kv=false", "contiguous-kv=true")},
@@ -89,6 +90,9 @@ var notVaried = map[string][]string{
 	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "tls-cert", "tls-key", "allowed-hosts", "cors-origins", "max-body-bytes", "header-timeout",
 		"write-stall-timeout", "health-timeout", "drain-timeout"},
 	"writes down what happens": {"record-trace", "log-level", "log-format"},
+	"says how nodes of a cluster find and trust each other": {"cluster-name", "node-name", "cluster-advertise", "cluster-join", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key",
+		"cluster-insecure", "cluster-peer-timeout", "cluster-resume-wait"},
+	"for tests of clusters": {"debug-step-time", "debug-chaos"},
 }
 
 // String names a combination by its differences from the simplest one.

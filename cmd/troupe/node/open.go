@@ -67,7 +67,7 @@ type Node struct {
 	KVDType       gpu.DType
 	Plan          pool.Plan
 	Meter         *telemetry.Meter
-	Engine        *engine.Engine      // takes requests; nil in a cluster, where each model has one
+	Engine        *engine.Engine      // takes requests of this process's model; nil for a gateway
 	System        *actor.ActorSystem  // of the engine
 	Recording     *recording.Recorder // if not nil, records the traffic of later APIs. The caller closes it
 	Reloads       Reloads             // if Why is not nil, how Serve reads the settings again
