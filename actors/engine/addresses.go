@@ -116,7 +116,7 @@ func (e *Engine) outerRoutes() routeFunc {
 func (e *Engine) portalRoutes() routeFunc {
 	engine := e.outerRoutes()
 	return func(to messages.Actor, of messages.Header) *actor.PID {
-		if to == messages.Intake || to == messages.Observer {
+		if to == messages.Intake || to == messages.Observer || to == messages.Link {
 			return e.spec.Peers(of.Engine)
 		}
 		return engine(to, of)

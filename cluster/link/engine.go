@@ -163,9 +163,14 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 	}
 	switch m := m.(type) {
 	case *messages.EpochEnded:
-		e.up, m.Header = false, e.header
 		m.Suspects = e.known(m.Suspects)
-		clear(e.open)
+		if m.Requests == nil {
+			e.up = false
+			clear(e.open)
+		} else if err := e.part(m); err != nil {
+			return err
+		}
+		m.Header = e.header
 	case *messages.StepResults:
 		if err := e.check(m); err != nil {
 			return err
@@ -183,6 +188,21 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 		m.Header = e.header
 	}
 	out.ToDispatch(m)
+	return nil
+}
+
+// part takes out the requests that are lost with a part of the engine.
+func (e *Engine) part(m *messages.EpochEnded) error {
+	if m.Seq != e.seq+1 {
+		return fmt.Errorf("results %d came after results %d", m.Seq, e.seq)
+	}
+	e.seq = m.Seq
+	for _, id := range m.Requests {
+		if _, ok := e.open[id]; !ok {
+			return fmt.Errorf("request %d was lost, which the engine does not have", id)
+		}
+		delete(e.open, id)
+	}
 	return nil
 }
 

@@ -77,8 +77,13 @@ func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.O
 	}
 	switch m := msg.(type) {
 	case *messages.EpochEnded:
-		g.up = false
-		clear(g.open)
+		for _, id := range m.Requests {
+			delete(g.open, id)
+		}
+		if m.Requests == nil {
+			g.up = false
+			clear(g.open)
+		}
 		return nil, g.send(wire.EncodeEpochEnded(m), out)
 	case *messages.StepResults:
 		for i := range m.Ended {

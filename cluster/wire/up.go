@@ -13,7 +13,8 @@ func EncodeEpochStarted(m *messages.EpochStarted) *Frame {
 
 func EncodeEpochEnded(m *messages.EpochEnded) *Frame {
 	cause := m.Cause[:min(len(m.Cause), maxText)]
-	return &Frame{Body: &Frame_EpochEnded{&EpochEnded{Epoch: uint32(m.Epoch), Cause: cause, Suspects: ids[messages.RequestID, uint64](m.Suspects)}}}
+	return &Frame{Body: &Frame_EpochEnded{&EpochEnded{Epoch: uint32(m.Epoch), Cause: cause, Suspects: ids[messages.RequestID, uint64](m.Suspects),
+		Requests: ids[messages.RequestID, uint64](m.Requests), Seq: m.Seq}}}
 }
 
 // EncodeResults translates results without keeping their memory.
@@ -162,7 +163,8 @@ func DecodeUp(f *Frame, slot messages.EngineID, l *Limits) (messages.ToDispatch,
 		return &messages.EpochStarted{Header: header(slot, b.EpochStarted.GetEpoch())}, nil
 	case *Frame_EpochEnded:
 		e := b.EpochEnded
-		return &messages.EpochEnded{Header: header(slot, e.GetEpoch()), Cause: e.GetCause(), Suspects: ids[uint64, messages.RequestID](e.GetSuspects())}, texts(e.GetCause())
+		return &messages.EpochEnded{Header: header(slot, e.GetEpoch()), Cause: e.GetCause(), Suspects: ids[uint64, messages.RequestID](e.GetSuspects()),
+			Requests: ids[uint64, messages.RequestID](e.GetRequests()), Seq: e.GetSeq()}, texts(e.GetCause())
 	case *Frame_Results:
 		if b.Results == nil {
 			return nil, fmt.Errorf("results without content")

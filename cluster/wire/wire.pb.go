@@ -1291,7 +1291,12 @@ type EpochEnded struct {
 	// Why, for people.
 	Cause string `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Requests that were being computed.
-	Suspects      []uint64 `protobuf:"varint,3,rep,packed,name=suspects,proto3" json:"suspects,omitempty"`
+	Suspects []uint64 `protobuf:"varint,3,rep,packed,name=suspects,proto3" json:"suspects,omitempty"`
+	// If only a part is lost, with one of several engines of a process: its requests. The
+	// epoch goes on.
+	Requests []uint64 `protobuf:"varint,4,rep,packed,name=requests,proto3" json:"requests,omitempty"`
+	// The number of that part among the results of the epoch.
+	Seq           uint64 `protobuf:"varint,5,opt,name=seq,proto3" json:"seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1345,6 +1350,20 @@ func (x *EpochEnded) GetSuspects() []uint64 {
 		return x.Suspects
 	}
 	return nil
+}
+
+func (x *EpochEnded) GetRequests() []uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *EpochEnded) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
 }
 
 // Results are a gateway's part of a step. Lists of one group have the same length.
@@ -2011,8 +2030,9 @@ type Hello struct {
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// The name of the cluster.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// The name of the node, and of its process.
-	Node        string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The name of the node.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The name of its process, which no other one ever has.
 	Incarnation string `protobuf:"bytes,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Host and port for other nodes.
 	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
@@ -2026,9 +2046,11 @@ type Hello struct {
 	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Addresses of nodes that it has met.
 	Known []string `protobuf:"bytes,10,rep,name=known,proto3" json:"known,omitempty"`
-	// Process id, start time in Unix milliseconds, and version of the binary, for people.
-	Pid           int64  `protobuf:"varint,11,opt,name=pid,proto3" json:"pid,omitempty"`
-	Started       int64  `protobuf:"varint,12,opt,name=started,proto3" json:"started,omitempty"`
+	// Process id, for people.
+	Pid int64 `protobuf:"varint,11,opt,name=pid,proto3" json:"pid,omitempty"`
+	// When the process began, in Unix milliseconds, for people.
+	Started int64 `protobuf:"varint,12,opt,name=started,proto3" json:"started,omitempty"`
+	// Version of the binary, for people.
 	Version       string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2160,16 +2182,20 @@ type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name under which it is served.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// SHA-256 of the weights, and of the texts that Fetch returns.
+	// SHA-256 of the weights.
 	Weights string `protobuf:"bytes,2,opt,name=weights,proto3" json:"weights,omitempty"`
-	Texts   string `protobuf:"bytes,3,opt,name=texts,proto3" json:"texts,omitempty"`
+	// SHA-256 of the texts that Fetch returns.
+	Texts string `protobuf:"bytes,3,opt,name=texts,proto3" json:"texts,omitempty"`
 	// Of the engine's numerics.
 	Fingerprint string `protobuf:"bytes,4,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// Tokens of prompt and output together, of the vocabulary, of the KV pool, of a page.
-	Context    int64 `protobuf:"varint,5,opt,name=context,proto3" json:"context,omitempty"`
-	Vocab      int64 `protobuf:"varint,6,opt,name=vocab,proto3" json:"vocab,omitempty"`
+	// Tokens of prompt and output together.
+	Context int64 `protobuf:"varint,5,opt,name=context,proto3" json:"context,omitempty"`
+	// Tokens of the vocabulary.
+	Vocab int64 `protobuf:"varint,6,opt,name=vocab,proto3" json:"vocab,omitempty"`
+	// Tokens that the KV pool holds.
 	PoolTokens int64 `protobuf:"varint,7,opt,name=pool_tokens,json=poolTokens,proto3" json:"pool_tokens,omitempty"`
-	PageSize   int64 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Tokens of a page.
+	PageSize int64 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Requests that run at once.
 	Running       int64 `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2272,7 +2298,8 @@ func (x *Model) GetRunning() int64 {
 // OpenLink is the call with which a gateway begins a link to an engine.
 type OpenLink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Hello *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	// The gateway's.
+	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
 	// The key for frames to the gateway.
 	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2323,6 +2350,7 @@ func (x *OpenLink) GetKey() string {
 	return ""
 }
 
+// LinkOpened is the answer to OpenLink.
 type LinkOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key for frames to the engine.
@@ -2370,8 +2398,9 @@ func (x *LinkOpened) GetKey() string {
 
 // Fetch asks for the texts of a model by their hash. The answer comes in pieces.
 type Fetch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256, in hexadecimal.
+	Hash          string `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2423,7 +2452,8 @@ type Texts struct {
 	// The engine's setting chat-template; empty if the one in the files is used.
 	ChatTemplate string `protobuf:"bytes,2,opt,name=chat_template,json=chatTemplate,proto3" json:"chat_template,omitempty"`
 	// The tokens that end an output.
-	Eos           []int32      `protobuf:"varint,3,rep,packed,name=eos,proto3" json:"eos,omitempty"`
+	Eos []int32 `protobuf:"varint,3,rep,packed,name=eos,proto3" json:"eos,omitempty"`
+	// What the model's publisher recommends.
 	Recommended   *Recommended `protobuf:"bytes,4,opt,name=recommended,proto3" json:"recommended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2489,13 +2519,19 @@ func (x *Texts) GetRecommended() *Recommended {
 
 // Recommended are the sampling parameters that the model's publisher recommends.
 type Recommended struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	DoSample          *bool                  `protobuf:"varint,1,opt,name=do_sample,json=doSample,proto3,oneof" json:"do_sample,omitempty"`
-	Temperature       *float32               `protobuf:"fixed32,2,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
-	TopP              *float32               `protobuf:"fixed32,3,opt,name=top_p,json=topP,proto3,oneof" json:"top_p,omitempty"`
-	TopK              *int32                 `protobuf:"varint,4,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
-	MinP              *float32               `protobuf:"fixed32,5,opt,name=min_p,json=minP,proto3,oneof" json:"min_p,omitempty"`
-	RepetitionPenalty *float32               `protobuf:"fixed32,6,opt,name=repetition_penalty,json=repetitionPenalty,proto3,oneof" json:"repetition_penalty,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// false: always the most likely token.
+	DoSample *bool `protobuf:"varint,1,opt,name=do_sample,json=doSample,proto3,oneof" json:"do_sample,omitempty"`
+	// Randomness.
+	Temperature *float32 `protobuf:"fixed32,2,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
+	// The probability of the tokens that are sampled from.
+	TopP *float32 `protobuf:"fixed32,3,opt,name=top_p,json=topP,proto3,oneof" json:"top_p,omitempty"`
+	// How many tokens are sampled from; 0: all.
+	TopK *int32 `protobuf:"varint,4,opt,name=top_k,json=topK,proto3,oneof" json:"top_k,omitempty"`
+	// The least probability, as a share of the highest.
+	MinP *float32 `protobuf:"fixed32,5,opt,name=min_p,json=minP,proto3,oneof" json:"min_p,omitempty"`
+	// What tokens of prompt and output are penalised by; 1: nothing.
+	RepetitionPenalty *float32 `protobuf:"fixed32,6,opt,name=repetition_penalty,json=repetitionPenalty,proto3,oneof" json:"repetition_penalty,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2670,12 +2706,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\x12\x16\n" +
 	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"$\n" +
 	"\fEpochStarted\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\rR\x05epoch\"T\n" +
+	"\x05epoch\x18\x01 \x01(\rR\x05epoch\"\x82\x01\n" +
 	"\n" +
 	"EpochEnded\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1a\n" +
-	"\bsuspects\x18\x03 \x03(\x04R\bsuspects\"\xc7\x02\n" +
+	"\bsuspects\x18\x03 \x03(\x04R\bsuspects\x12\x1a\n" +
+	"\brequests\x18\x04 \x03(\x04R\brequests\x12\x10\n" +
+	"\x03seq\x18\x05 \x01(\x04R\x03seq\"\xc7\x02\n" +
 	"\aResults\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x12\n" +

@@ -83,7 +83,33 @@ func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
+	if m.Requests != nil {
+		c.partDown(m, out)
+		return
+	}
 	c.engineDown(int(m.Engine), m, out)
+}
+
+// partDown returns the requests that a process with several engines has lost with one of
+// them to intake.
+func (c *Core) partDown(m *messages.EpochEnded, out *messages.Outbox) {
+	i := int(m.Engine)
+	if c.engines[i].broken || !c.follows(i, m.Seq, out) {
+		return
+	}
+	var lost []messages.RequestID
+	for _, id := range m.Requests {
+		if at, given := c.router.Replica(id); given && at == i {
+			c.router.Ended(id)
+			delete(c.admitted, id)
+			delete(c.moving, id)
+			lost = append(lost, id)
+		}
+	}
+	c.giveBack(&messages.EpochEnded{Cause: m.Cause, Suspects: m.Suspects, Requests: lost}, out)
+	if c.keeps(i) {
+		c.isolated(false, out)
+	}
 }
 
 // engineDown makes an engine unavailable and returns its requests to intake.

@@ -16,13 +16,9 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	if e == nil {
 		return
 	}
-	if m.Seq != e.seq+1 {
-		e.broken = true
-		out.ToSupervisor(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
-			Cause: fmt.Sprintf("step results %d came after %d; messages were lost or repeated", m.Seq, e.seq)})
+	if !c.follows(int(m.Engine), m.Seq, out) {
 		return
 	}
-	e.seq = m.Seq
 	for _, id := range m.Admitted {
 		c.admitted[id] = struct{}{}
 	}
@@ -42,6 +38,19 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	if c.keeps(int(m.Engine)) {
 		c.isolated(over, out)
 	}
+}
+
+// follows reports whether results of an engine have the next number. If not, its epoch ends.
+func (c *Core) follows(i int, seq uint64, out *messages.Outbox) bool {
+	e := &c.engines[i]
+	if seq == e.seq+1 {
+		e.seq = seq
+		return true
+	}
+	e.broken = true
+	out.ToSupervisor(&messages.FailEpoch{Header: e.header, From: messages.Dispatch,
+		Cause: fmt.Sprintf("step results %d came after %d; messages were lost or repeated", seq, e.seq)})
+	return false
 }
 
 // released takes the requests that have ended out of the books. It returns those that

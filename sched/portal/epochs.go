@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -57,7 +58,56 @@ func (c *Core) engineEnded(m *messages.EpochEnded, out *messages.Outbox) {
 		out.Record(messages.StaleMessages, 1)
 		return
 	}
+	if m.Requests != nil {
+		c.partDown(m, out)
+		return
+	}
 	c.engineDown(m, out)
+}
+
+// partDown returns to each gateway those of its requests that were lost with one of several
+// engines of this process. The others go on.
+func (c *Core) partDown(m *messages.EpochEnded, out *messages.Outbox) {
+	if !c.follows(m.Seq, out) {
+		return
+	}
+	suspects := c.byGateway(m.Suspects)
+	lost := c.byGateway(m.Requests)
+	for _, own := range m.Requests {
+		if o, ok := c.origins[own]; ok && c.linked(o.gateway) {
+			delete(o.gateway.open, o.id)
+		}
+		c.forget(own)
+	}
+	for _, g := range c.inOrder() {
+		if len(lost[g]) > 0 {
+			g.seq++
+			out.ToIntake(&messages.EpochEnded{Header: g.header, Seq: g.seq, Cause: m.Cause, Suspects: suspects[g], Requests: lost[g]})
+		}
+	}
+}
+
+// byGateway are the gateways' ids of some requests.
+func (c *Core) byGateway(requests []messages.RequestID) map[*gateway][]messages.RequestID {
+	ids := map[*gateway][]messages.RequestID{}
+	for _, own := range requests {
+		if o, ok := c.origins[own]; ok {
+			ids[o.gateway] = append(ids[o.gateway], o.id)
+		}
+	}
+	return ids
+}
+
+// follows reports whether results of the engine have the next number. If not, its epoch ends.
+func (c *Core) follows(seq uint64, out *messages.Outbox) bool {
+	if seq == c.seq+1 {
+		c.seq = seq
+		return true
+	}
+	c.broken = true
+	out.ToSupervisor(&messages.FailEpoch{Header: c.engine, From: messages.Portal,
+		Cause: fmt.Sprintf("step results %d came after %d; messages were lost or repeated", seq, c.seq)})
+	return false
 }
 
 // engineDown returns to each gateway the suspects among its requests; all of them are lost.
@@ -65,12 +115,7 @@ func (c *Core) engineDown(m *messages.EpochEnded, out *messages.Outbox) {
 	if !c.up {
 		return
 	}
-	suspects := map[*gateway][]messages.RequestID{}
-	for _, own := range m.Suspects {
-		if o, ok := c.origins[own]; ok {
-			suspects[o.gateway] = append(suspects[o.gateway], o.id)
-		}
-	}
+	suspects := c.byGateway(m.Suspects)
 	for _, g := range c.inOrder() {
 		clear(g.open)
 		g.load = messages.EngineLoad{}

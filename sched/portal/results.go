@@ -1,8 +1,6 @@
 package portal
 
 import (
-	"fmt"
-
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -11,13 +9,9 @@ func (c *Core) split(m *messages.StepResults, out *messages.Outbox) {
 	if !c.current(m.Header, out) {
 		return
 	}
-	if m.Seq != c.seq+1 {
-		c.broken = true
-		out.ToSupervisor(&messages.FailEpoch{Header: c.engine, From: messages.Portal,
-			Cause: fmt.Sprintf("step results %d came after %d; messages were lost or repeated", m.Seq, c.seq)})
+	if !c.follows(m.Seq, out) {
 		return
 	}
-	c.seq = m.Seq
 	c.stepped(m)
 	for _, id := range m.Admitted {
 		c.advance(id, prefilling)
