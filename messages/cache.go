@@ -109,6 +109,7 @@ type ListPages struct {
 }
 
 func (*ListPages) toCache()     {}
+func (*ListPages) toDispatch()  {}
 func (*DescribeCache) toCache() {}
 func (*LockPrefixes) toCache()  {}
 func (*PeekPrefixes) toCache()  {}

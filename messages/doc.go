@@ -111,6 +111,8 @@
 //	| SlotsAudited    | former → dispatch → intake     | none                             | of an engine that is down: not waited for                           |
 //	| CacheDescribed  | cache → dispatch → intake      | none                             | of an engine that is down: not waited for                           |
 //	| CacheChanged    | cache → dispatch → observer    | none                             | also without KV events, for a router that follows the caches        |
+//	| ListPages       | portal → dispatch → cache      | PagesListed                      | engine by engine, for a portal                                      |
+//	| PagesListed     | cache → dispatch → portal      | none                             | an engine that is lost is left out                                  |
 //	| EpochStarted    | supervisor → dispatch → intake | none                             | intake gets the first one, or one at the start with a ResumeWait    |
 //	| EpochEnded      | supervisor → dispatch → intake | EnqueueRequests of what was lost | only the requests of this engine                                    |
 //	| FailEpoch       | intake → dispatch              | EpochEnded to intake             | every engine starts a new epoch                                     |
@@ -154,6 +156,7 @@
 //	| CacheChanged    | cache → portal → link → dispatch      | none                            | to every gateway; one that joins gets what was stored before          |
 //	| EpochStarted    | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | of an older epoch: ignored                                            |
 //	| EpochEnded      | supervisor → portal → link → dispatch | EnqueueRequests by dispatch     | with the suspects among the gateway's own requests                    |
+//	| FailEpoch       | dispatch → portal                     | EpochStarted                    | of the portal's own process: everything is submitted again            |
 //	| FailEpoch       | dispatch → link                       | EngineLeft                      | ends the link with a goodbye; the engine's epoch goes on              |
 //
 // Two rules always hold: a command that lists a reply gets exactly one, or its epoch

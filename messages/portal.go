@@ -31,6 +31,7 @@ type PagesListed struct {
 
 func (*ReportDue) toPortal()       {}
 func (*PagesListed) toPortal()     {}
+func (*PagesListed) toDispatch()   {}
 func (*GatewayJoined) toPortal()   {}
 func (*GatewayLeft) toPortal()     {}
 func (*EnqueueRequests) toPortal() {}

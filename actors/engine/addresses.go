@@ -72,7 +72,10 @@ type routeFunc = func(to messages.Actor, of messages.Header) *actor.PID
 
 // routes are those of an actor in one epoch of a member.
 func (m *member) routes(epoch messages.Epoch) routeFunc {
-	var pids [messages.Dispatch + 1]*actor.PID
+	var pids [messages.Portal + 1]*actor.PID
+	if m.spec.Portal {
+		pids[messages.Portal] = m.upstream(messages.Portal)
+	}
 	pids[messages.Supervisor], pids[messages.Intake], pids[messages.Observer] = m.pid, m.upstream(messages.Intake), m.upstream(messages.Observer)
 	for _, role := range epochRoles {
 		pids[role] = m.childPID(role, epoch)
@@ -84,7 +87,7 @@ func (m *member) routes(epoch messages.Epoch) routeFunc {
 // the incarnation in its header. To intake, dispatch plays all roles of an engine.
 func (e *Engine) outerRoutes() routeFunc {
 	dispatcher := e.pid(messages.Dispatch)
-	outer := map[messages.Actor]*actor.PID{messages.Intake: e.front(messages.Intake), messages.Observer: e.front(messages.Observer)}
+	outer := map[messages.Actor]*actor.PID{messages.Intake: e.front(messages.Intake), messages.Observer: e.front(messages.Observer), messages.Portal: e.front(messages.Portal)}
 	type incarnation struct {
 		epoch messages.Epoch
 		route routeFunc
@@ -94,7 +97,7 @@ func (e *Engine) outerRoutes() routeFunc {
 		switch {
 		case to == messages.Observer && len(e.members) == 0 && of.Engine != ownSlot:
 			return nil // what engines elsewhere publish, they publish themselves
-		case to == messages.Intake || to == messages.Observer:
+		case to == messages.Intake || to == messages.Observer || to == messages.Portal:
 			return outer[to]
 		case of.Engine == dispatch.Self:
 			return dispatcher

@@ -37,7 +37,7 @@ var anyone = []string{"FailEpoch"}
 
 // plays are the roles that an actor plays for others, so that they need not know of it.
 var plays = map[string][]string{
-	"dispatch": {"queue", "former", "cache", "supervisor", "intake", "observer"},
+	"dispatch": {"queue", "former", "cache", "supervisor", "intake", "observer", "portal"},
 	"portal":   {"intake", "observer"},
 	"link":     {"queue", "former", "cache", "supervisor", "intake", "observer"},
 }

@@ -36,11 +36,12 @@ type Core struct {
 	sent             []*relayed // not yet returned by intake, oldest first
 	spare            []*relayed
 
-	now   time.Duration                        // of the message that is handled
-	begun bool                                 // the first message has come
-	down  time.Duration                        // since when no engine is up
-	since map[messages.RequestID]time.Duration // since when no engine that is up can take a held request
-	alarm time.Duration                        // when the pending timer is due; 0: none
+	now     time.Duration                        // of the message that is handled
+	begun   bool                                 // the first message has come
+	down    time.Duration                        // since when no engine is up
+	since   map[messages.RequestID]time.Duration // since when no engine that is up can take a held request
+	alarm   time.Duration                        // when the pending timer is due; 0: none
+	listing listing                              // for a portal
 }
 
 type engine struct {
@@ -71,6 +72,15 @@ type isolation struct {
 	id     messages.RequestID // 0: none
 	engine int
 	given  bool // the engine has it; before that, its other requests are moved
+}
+
+// listing is a list of the cached pages that a portal asks for, engine by engine. There is
+// one at a time.
+type listing struct {
+	ticket messages.Ticket
+	engine int
+	after  uint64 // of the next part of the engine's list
+	open   bool   // a part is being made
 }
 
 // relayed is a StepResults to intake. It shares the slices of the engine's own message,

@@ -15,12 +15,14 @@
 //	          FailEpoch (intake): all engines start over;
 //	          EpochStarted, EpochEnded (supervisor), StepResults (former): as intake;
 //	          CacheFlushed, FlushRefused, SlotsAudited (former), CacheDescribed (cache): an engine's answers;
+//	          ListPages (portal): what the caches have; PagesListed (cache): a part of one;
 //	          CacheChanged (cache): what the router should know;
 //	          EngineJoined, EngineLeft (link): an engine of a cluster can be reached, or not any more;
 //	          EngineReported (link): its speed, and the requests of other gateways;
 //	          ResumeDue (itself): held requests may have waited too long
 //	Sends:    EnqueueRequests, FinishRequests (queue): to the request's engine;
 //	          FlushCache, AuditSlots (former), DescribeCache (cache): to every engine;
+//	          ListPages (cache), PagesListed (portal): a list, engine by engine;
 //	          StepResults (former): back for reuse, to the engine that they came from;
 //	          StepResults, CacheFlushed, FlushRefused, SlotsAudited, CacheDescribed (intake): of all engines;
 //	          EpochStarted, EpochEnded (intake): the first engine is up, an engine has lost requests;
@@ -34,6 +36,7 @@
 //
 //	handle, core, options   messages; state and invariants
 //	requests, isolate       who gets a request, and moves; an engine for a quarantined request
+//	list                    cached pages of all engines, for a portal
 //	results, questions      results on their way to intake; questions to all engines
 //	epochs, resume          engines come and go; requests that no engine can take
 //
@@ -41,7 +44,7 @@
 //
 //	options
 //	core
-//	resume questions
+//	resume questions list
 //	requests isolate
 //	results
 //	epochs

@@ -122,6 +122,7 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 		c.down = c.now
 	}
 	c.abandon(i, out)
+	c.skipList(i, out)
 	lost := c.router.Lost(i)
 	for _, id := range lost {
 		delete(c.admitted, id)
@@ -142,7 +143,7 @@ func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messa
 	if c.anyUp() {
 		c.down = c.now
 	}
-	c.started, c.seq, c.held, c.sent, c.alone = false, 0, nil, nil, isolation{}
+	c.started, c.seq, c.held, c.sent, c.alone, c.listing = false, 0, nil, nil, isolation{}, listing{}
 	clear(c.since)
 	clear(c.asked) // intake answers them itself
 	clear(c.admitted)

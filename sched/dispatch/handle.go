@@ -14,7 +14,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 	}
 	switch msg.(type) {
 	case *messages.EnqueueRequests, *messages.FinishRequests, *messages.FlushCache,
-		*messages.AuditSlots, *messages.DescribeCache, *messages.FailEpoch:
+		*messages.AuditSlots, *messages.DescribeCache, *messages.ListPages, *messages.FailEpoch:
 		if messages.HeaderOf(msg) != c.own { // for an earlier incarnation
 			out.Record(messages.StaleMessages, 1)
 			return
@@ -55,6 +55,10 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 		c.engineUp(m.Header, out)
 	case *messages.EpochEnded:
 		c.engineEnded(m, out)
+	case *messages.ListPages:
+		c.listPages(m, out)
+	case *messages.PagesListed:
+		c.pagesListed(m, out)
 	case *messages.CacheChanged:
 		c.cacheChanged(m, out)
 	case *messages.CacheFlushed:

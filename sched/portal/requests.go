@@ -17,7 +17,7 @@ func (c *Core) enqueue(g *gateway, requests []*messages.EngineRequest, out *mess
 		}
 		c.last++
 		own := *r
-		own.ID = c.last
+		own.ID, own.Fingerprint = c.last, "" // the gateway has compared it
 		o := origin{gateway: g, id: r.ID, tokens: int32(r.Len())}
 		g.open[r.ID], c.origins[own.ID] = own.ID, o
 		c.count(&o, 1)

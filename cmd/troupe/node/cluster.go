@@ -114,7 +114,7 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 	n := g.node
 	r := &room{name: n.Name, meter: n.Meter}
 	front := g.frontSpec(r, n.tableOptions(), n.Config().PageSize)
-	front.Observer = spec.Observer
+	front.Observer, front.Intercept, front.Props = spec.Observer, spec.Intercept, spec.Props
 	spec.Name, spec.Portal, spec.Observer, spec.Intake = "engine", true, nil, intake.Options{}
 	spec.Cache.Events = true // routers follow the cache
 	spec.Peers = g.peers(g.GatewayLink, func() *engine.Engine { return r.Engine }, (*engine.Engine).Dispatch)
