@@ -214,7 +214,7 @@ func (p *parent) carryOut() {
 	}
 	for _, e := range p.out.Events {
 		line := p.cluster.opt.Log.Info()
-		if e.Kind == "refused" || e.Kind == "lost" {
+		if e.Kind == "refused" || e.Kind == "unreachable" || e.Kind == "lost" {
 			line = p.cluster.opt.Log.Warn()
 		}
 		line.Str("event", e.Kind).Str("node", e.Node).Msg(e.Text)

@@ -22,6 +22,9 @@ const (
 	between = 500 * time.Millisecond
 	retry   = 100 * time.Millisecond
 	longest = 2 * time.Second
+	// patience is how many calls to a new address fail before that is reported: nodes that
+	// start together are not all there at once.
+	patience = 6
 )
 
 type Options struct {
@@ -87,7 +90,7 @@ type Link struct {
 
 // Event is for people.
 type Event struct {
-	Kind string // joined, lost, refused, linked, unlinked, model
+	Kind string // unreachable, joined, lost, refused, linked, unlinked, model
 	Node string
 	Text string
 }
@@ -150,8 +153,8 @@ func (c *Core) Answered(now time.Duration, address string, h *wire.Hello, err er
 	if err != nil {
 		p.next = now + min(longest, retry<<min(p.failures, 10))
 		p.failures++
-		if p.hello == nil && p.failures == 1 {
-			out.Events = append(out.Events, Event{"refused", address, fmt.Sprintf("the node at %s cannot be used: %v", address, err)})
+		if p.hello == nil && p.failures == patience {
+			out.Events = append(out.Events, Event{"unreachable", address, fmt.Sprintf("the node at %s cannot be used: %v", address, err)})
 		}
 		return
 	}

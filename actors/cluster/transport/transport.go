@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -169,6 +170,8 @@ func (t *Transport) credentials() credentials.TransportCredentials {
 func (t *Transport) dialOptions() []grpc.DialOption {
 	opts := []grpc.DialOption{
 		grpc.WithResolvers(addresses{}), grpc.WithTransportCredentials(t.credentials()),
+		// The caller decides when to try again; this only bounds how often a port is tried.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}, MinConnectTimeout: time.Second}),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBatch), grpc.MaxCallSendMsgSize(maxBatch)),
 	}
