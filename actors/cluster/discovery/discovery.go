@@ -72,7 +72,10 @@ func Start(opt Options, found func(addresses []string)) (*Discovery, error) {
 	opt.defaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Discovery{cancel: cancel, done: make(chan struct{}), reports: make(chan report, 1+len(join.etcds))}
-	d.add(ctx, opt, &lookups{fixed: join.fixed, names: join.names, resolver: opt.Resolver, interval: opt.Interval, log: opt.Log})
+	// Each source costs an actor system, 3 MB.
+	if len(join.fixed)+len(join.names) > 0 {
+		d.add(ctx, opt, &lookups{fixed: join.fixed, names: join.names, resolver: opt.Resolver, interval: opt.Interval, log: opt.Log})
+	}
 	for _, at := range join.etcds {
 		d.add(ctx, opt, &registry{at: at, cluster: opt.Cluster, lease: opt.lease, interval: opt.Interval, log: opt.Log})
 	}
