@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package discovery
 
@@ -76,6 +76,7 @@ func freeAddress(t *testing.T) string {
 func (s *server) start() {
 	s.t.Helper()
 	s.process = exec.Command("etcd", s.args...)
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if the test crashes
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
