@@ -2,6 +2,7 @@
 package serverapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,14 +45,27 @@ type Answer struct {
 
 // Do sends a request without a body. Only a missing answer is an error.
 func (s *Server) Do(ctx context.Context, method, path string, query url.Values) (*Answer, error) {
+	answer, err := s.send(ctx, method, path, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	return read(answer)
+}
+
+// send sends a request, with a body of JSON unless that is nil. The caller closes the
+// body of the answer.
+func (s *Server) send(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
 	u := s.Base.JoinPath(path)
 	u.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	if s.Key != "" {
 		request.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	answer, err := (&http.Client{Transport: s.Transport}).Do(request)
 	switch {
@@ -60,10 +74,15 @@ func (s *Server) Do(ctx context.Context, method, path string, query url.Values) 
 	case err != nil:
 		return nil, fmt.Errorf("the server does not respond; check --url: %w", err)
 	}
+	return answer, nil
+}
+
+// read reads an answer and closes it.
+func read(answer *http.Response) (*Answer, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the response to %s %s is incomplete: %w", method, u, err)
+		return nil, fmt.Errorf("the response to %s %s is incomplete: %w", answer.Request.Method, answer.Request.URL, err)
 	}
 	return &Answer{answer.StatusCode, answer.Status, body}, nil
 }
@@ -75,6 +94,37 @@ func (s *Server) Get(ctx context.Context, path string, query url.Values) ([]byte
 		return nil, err
 	}
 	return answer.Body, s.Check(answer, path)
+}
+
+// Post sends a document of JSON and reads the answer. Every status but 200 is an error
+// that names a remedy.
+func (s *Server) Post(ctx context.Context, path string, document []byte) ([]byte, error) {
+	response, err := s.send(ctx, http.MethodPost, path, nil, document)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := read(response)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, s.Check(answer, path)
+}
+
+// Stream opens an answer that the caller reads as it comes, and closes. refused means
+// that the server understood the request and will refuse it again.
+func (s *Server) Stream(ctx context.Context, path string, query url.Values) (body io.ReadCloser, refused bool, err error) {
+	response, err := s.send(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, false, nil
+	}
+	answer, err := read(response)
+	if err != nil {
+		return nil, false, err
+	}
+	return nil, answer.Code/100 == 4 && answer.Code != http.StatusTooManyRequests, s.Check(answer, path)
 }
 
 // Check is the error of an answer, nil for 200.

@@ -1,6 +1,8 @@
 package serverapi
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -75,4 +77,51 @@ func TestGet(t *testing.T) {
 	fails(&Server{Base: base}, "/here", `requires an API key; use --api-key or set TROUPE_API_KEY (or --admin-api-key and TROUPE_ADMIN_API_KEY): key\u001b[2J`)
 	h.Close()
 	fails(s, "/here", "no server is running at "+h.URL)
+}
+
+func TestPostAndStream(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/echo":
+			if r.Method == "POST" && r.Header.Get("Content-Type") == "application/json" {
+				io.Copy(w, r.Body)
+			}
+		case "/stream":
+			fmt.Fprint(w, "one ")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done() // the stream goes on until the reader leaves
+		case "/busy":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/slow":
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer h.Close()
+	base, err := url.Parse(h.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Base: base}
+	if body, err := s.Post(t.Context(), "/echo", []byte(`{"a":1}`)); err != nil || string(body) != `{"a":1}` {
+		t.Errorf("%q, %v", body, err)
+	}
+	if _, err := s.Post(t.Context(), "/there", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Error(err)
+	}
+	body, _, err := s.Stream(t.Context(), "/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 4)
+	if _, err := io.ReadFull(body, first); err != nil || string(first) != "one " {
+		t.Errorf("%q, %v", first, err)
+	}
+	body.Close()
+	for path, want := range map[string]bool{"/there": true, "/busy": false, "/slow": false} {
+		if _, refused, err := s.Stream(t.Context(), path, nil); err == nil || refused != want {
+			t.Errorf("%s: refused %v, %v", path, refused, err)
+		}
+	}
 }

@@ -14,6 +14,12 @@ import (
 
 // suggestFlag adds the nearest name to an unknown flag's error, a type to a bad value's.
 func suggestFlag(c *cobra.Command, err error) error {
+	return FlagError(err, c.Flags(), c.CommandPath())
+}
+
+// FlagError is suggestFlag for flags that are not those of a command; helper is the
+// command whose --help lists them.
+func FlagError(err error, flags *pflag.FlagSet, helper string) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
 		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
@@ -23,11 +29,11 @@ func suggestFlag(c *cobra.Command, err error) error {
 		return err
 	}
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near := configs.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
-	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
+	return fmt.Errorf("%w; `%s --help` lists the flags", err, helper)
 }
 
 // FlagGroup adds flags to a command and returns them for RefuseFlags.

@@ -8,9 +8,11 @@ import (
 	"syscall"
 )
 
-// Interrupts holds what the next interrupt calls instead of ending the command, or nil.
+// Interrupts holds what signals call, or nil: the next interrupt, instead of ending the
+// command, and the second signal, before it ends the process.
 type Interrupts struct {
 	stop atomic.Pointer[context.CancelFunc]
+	last atomic.Pointer[func()]
 }
 
 type interruptsKey struct{}
@@ -34,6 +36,7 @@ func WithSignals(ctx context.Context) context.Context {
 			switch {
 			case s == os.Interrupt && caught.Interrupt():
 			case ctx.Err() != nil:
+				caught.Last()
 				os.Exit(1)
 			default:
 				cancel()
@@ -50,6 +53,24 @@ func (i *Interrupts) Interrupt() bool {
 		(*stop)()
 	}
 	return stop != nil
+}
+
+// Last calls what the process still has to do at its second signal.
+func (i *Interrupts) Last() {
+	if f := i.last.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// AtSecondSignal makes the second signal call f, which must return soon, before it ends
+// the process. release undoes it.
+func AtSecondSignal(ctx context.Context, f func()) (release func()) {
+	caught, ok := ctx.Value(interruptsKey{}).(*Interrupts)
+	if !ok {
+		return func() {}
+	}
+	caught.last.Store(&f)
+	return func() { caught.last.Store(nil) }
 }
 
 // CatchInterrupt makes the next interrupt call stop. release undoes it.

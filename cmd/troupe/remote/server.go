@@ -1,5 +1,11 @@
-// Package remote reads the state of a running server for the commands top and inspect:
-// flags for its address, readings, and views of them.
+// Package remote reads the state of a running server for the commands top, inspect and
+// cluster: flags for its address, readings, and views of them.
+//
+// # Parts
+//
+//	server, view, screen   the flags and readings of a server; what changed between two; a page of it
+//	memorytable            its memory as a table
+//	cluster                the nodes of its cluster
 package remote
 
 import (
@@ -108,24 +114,30 @@ func (s *Server) Watch(ctx context.Context, ticks <-chan time.Time) (iter.Seq2[*
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(*View, error) bool) {
+	return watch(ctx, ticks, func(ctx context.Context) (*View, error) {
+		now, err := s.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v := NewView(s.URL, before, now)
+		before = now
+		return v, nil
+	}), nil
+}
+
+// watch reads at every tick until ctx ends.
+func watch[T any](ctx context.Context, ticks <-chan time.Time, read func(context.Context) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticks:
 			}
-			var v *View
-			now, err := s.Status(ctx)
-			if ctx.Err() != nil {
-				return
-			}
-			if err == nil {
-				v, before = NewView(s.URL, before, now), now
-			}
-			if !yield(v, err) {
+			v, err := read(ctx)
+			if ctx.Err() != nil || !yield(v, err) {
 				return
 			}
 		}
-	}, nil
+	}
 }
