@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
-func run(t *testing.T, args ...string) (string, error) {
+func runCerts(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return commandline.Run(t, cli.Root("test", New()), "", append([]string{"cluster", "certs"}, args...)...)
 }
@@ -22,7 +22,7 @@ func run(t *testing.T, args ...string) (string, error) {
 // The printed settings are those with which a node starts.
 func TestCertsPrintsFilesAndSettings(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	out, err := run(t, "--dir", dir, "--cluster-name", "prod", "--days", "30", "gateway1", "engine1")
+	out, err := runCerts(t, "--dir", dir, "--cluster-name", "prod", "--days", "30", "gateway1", "engine1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestCertsPrintsFilesAndSettings(t *testing.T) {
 		}
 	}
 
-	out, err = run(t, "--dir", dir, "--cluster-name", "prod", "--json", "--host", "llm.example,10.0.0.7", "engine2")
+	out, err = runCerts(t, "--dir", dir, "--cluster-name", "prod", "--json", "--host", "llm.example,10.0.0.7", "engine2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,18 +73,18 @@ func TestCertsRenews(t *testing.T) {
 		}
 		return text
 	}
-	if _, err := run(t, "--dir", dir, "--cluster-name", "prod", "gw1"); err != nil {
+	if _, err := runCerts(t, "--dir", dir, "--cluster-name", "prod", "gw1"); err != nil {
 		t.Fatal(err)
 	}
 	ca, cert, key := read("ca.pem"), read("gw1.pem"), read("gw1-key.pem")
-	_, err := run(t, "--dir", dir, "--cluster-name", "prod", "gw1")
+	_, err := runCerts(t, "--dir", dir, "--cluster-name", "prod", "gw1")
 	if err == nil || !strings.Contains(err.Error(), "gw1.pem") || !strings.Contains(err.Error(), "use --force to renew the certificate") {
 		t.Errorf("%v", err)
 	}
 	if !bytes.Equal(cert, read("gw1.pem")) {
 		t.Error("the certificate was replaced without --force")
 	}
-	out, err := run(t, "--dir", dir, "--cluster-name", "prod", "--force", "gw1")
+	out, err := runCerts(t, "--dir", dir, "--cluster-name", "prod", "--force", "gw1")
 	if err != nil || strings.Count(out, "wrote ") != 1 || bytes.Equal(cert, read("gw1.pem")) || !bytes.Equal(ca, read("ca.pem")) || !bytes.Equal(key, read("gw1-key.pem")) {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -108,7 +108,7 @@ func TestCertsRefuses(t *testing.T) {
 		"near":          {[]string{"--dir", dir, "--clustername", "prod", "gw1"}, []string{"did you mean --cluster-name?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := run(t, c.args...)
+			_, err := runCerts(t, c.args...)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -130,7 +130,7 @@ func TestCertsShowsWhatItWroteBeforeAnError(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "gw2-key.pem"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	out, err := run(t, "--dir", dir, "--cluster-name", "prod", "gw1", "gw2")
+	out, err := runCerts(t, "--dir", dir, "--cluster-name", "prod", "gw1", "gw2")
 	if err == nil || !strings.Contains(err.Error(), "gw2-key.pem") || !strings.Contains(out, "wrote "+filepath.Join(dir, "gw1.pem")) || strings.Contains(out, "Settings") {
 		t.Errorf("%v: %s", err, out)
 	}

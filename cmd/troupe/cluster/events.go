@@ -44,9 +44,9 @@ func newEvents() *cobra.Command {
 	c := &cobra.Command{
 		Use: "events", Short: "Follow what happens: nodes that come and go, epochs, panics, moved requests, actions", Args: cli.NoArgs,
 		Long: "Prints the events that the server at --url keeps and then new ones, one per line, until interrupted. If\n" +
-			"the connection breaks, it connects again and goes on after the last event. Events have the numbers of\n" +
-			"the node that is asked.",
-		Example: "  troupe cluster events\n  troupe cluster events --after 120 --node engine-1\n  troupe cluster events --no-follow --json",
+			"the connection breaks, it connects again and goes on after the last event. With --json events have\n" +
+			"numbers, which count for the node that is asked.",
+		Example: "  troupe cluster events\n  troupe cluster events --node engine-1\n  troupe cluster events --no-follow --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -127,7 +127,8 @@ func (e *events) print(stream io.ReadCloser, out io.Writer) error {
 			return &outputError{fmt.Errorf("%s is not a Troupe server of this version: an event cannot be read: %w", e.server.URL, err)}
 		}
 		if event.Kind == "" {
-			continue // about the stream itself
+			_, text := serverapi.ErrorOf(data)
+			return fmt.Errorf("the server has ended the stream: %s", text)
 		}
 		if event.Number > 0 {
 			e.after = event.Number
