@@ -1,6 +1,8 @@
 package up
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -137,8 +139,11 @@ func (k *keeper) advance(now time.Time) []order {
 // killAll ends the cluster at once.
 func (k *keeper) killAll(now time.Time) []order {
 	k.stop(now, nil)
+	k.cause = cmp.Or(k.cause, errKilled)
 	return k.kill(func(*kept) bool { return true })
 }
+
+var errKilled = errors.New("killed every node at the second signal; open requests were not finished")
 
 func (k *keeper) kill(which func(*kept) bool) (orders []order) {
 	for i := range k.nodes {

@@ -137,6 +137,9 @@ func TestKeeperKillsAtOnce(t *testing.T) {
 	k.stop(zero, nil)
 	wantOrders(t, "kill", k.killAll(zero), order{0, kill}, order{1, kill}, order{2, kill})
 	wantOrders(t, "again", k.killAll(zero))
+	if k.cause != errKilled {
+		t.Error(k.cause)
+	}
 }
 
 // In any order of events every started process is ended, none is started twice or after

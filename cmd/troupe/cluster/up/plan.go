@@ -45,9 +45,9 @@ type setting struct{ name, value string }
 func (s *setting) flag() string { return "--" + s.name + "=" + s.value }
 
 // own are settings that differ between nodes, or that only one node could use.
-var own = map[string]string{
-	"port": "", "host": "", "cluster-role": "", "node-name": "", "cluster-listen": "", "cluster-advertise": "", "cluster-join": "",
-	"admin-address": "", "record-trace": "",
+var own = map[string]bool{
+	"port": true, "host": true, "cluster-role": true, "node-name": true, "cluster-listen": true, "cluster-advertise": true, "cluster-join": true,
+	"admin-address": true, "record-trace": true,
 }
 
 // notForGateways are settings that a gateway refuses, with their second names.
@@ -58,7 +58,7 @@ func parseSettings(args []string) (list []setting, flags *pflag.FlagSet, err err
 	flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	configs.AddFlags(flags)
 	err = flags.ParseAll(args, func(f *pflag.Flag, value string) error {
-		if _, ok := own[f.Name]; ok {
+		if own[f.Name] {
 			return fmt.Errorf("--%s cannot be the same for all nodes; remove it after --", f.Name)
 		}
 		list = append(list, setting{f.Name, value})

@@ -100,6 +100,8 @@ func (u *up) check() error {
 
 func (u *up) run(c *cobra.Command, args []string) (err error) {
 	began := time.Now()
+	now, over := make(chan struct{}), make(chan struct{})
+	defer close(over) // the last thing
 	list, flags, err := parseSettings(args)
 	if err != nil {
 		return cli.FlagError(err, flags, "troupe serve")
@@ -132,8 +134,6 @@ func (u *up) run(c *cobra.Command, args []string) (err error) {
 	}
 	ctx, end := signal.NotifyContext(c.Context(), syscall.SIGHUP) // the terminal is closed
 	defer end()
-	now, over := make(chan struct{}), make(chan struct{})
-	defer close(over)
 	release := cli.AtSecondSignal(ctx, sync.OnceFunc(func() {
 		close(now)
 		select {
@@ -157,7 +157,7 @@ func (u *up) settings(c *cobra.Command, flags *pflag.FlagSet) (*configs.Config, 
 	}
 	common := spec{Name: "engine-1", Role: configs.RoleEngine, Address: host + ":0"}
 	for _, s := range u.settingsOf(&common, nil, configs.Default(), "") {
-		if flags.Changed(s.name) || s.name == "threads" || s.name == "mem-fraction-static" {
+		if !own[s.name] {
 			continue
 		}
 		if err := flags.Set(s.name, s.value); err != nil {
