@@ -29,8 +29,8 @@ func newActions() (list []*cobra.Command) {
 		{report.Restart, "Restart a node's process or one actor",
 			"A node drains, hands its requests over, and its process begins anew. With NODE/PATH one actor restarts:\n" +
 				"for an actor of an engine its epoch ends and the next one begins; others restart with their state.\n" +
-				"No stream is lost. `troupe cluster actors` lists the paths.", "engine-2/engine/cache --reason \"mailbox grows\""},
-		{report.Crash, "Make an actor panic at its next message; for tests, with debug-chaos", "", "engine-2/engine/cache --reason test"},
+				"No stream is lost. `troupe cluster actors` lists the paths.", "engine-2/engine/supervisor/cache --reason \"mailbox grows\""},
+		{report.Crash, "Make an actor panic at its next message; for tests, with debug-chaos", "", "engine-2/engine/supervisor/cache --reason test"},
 	} {
 		list = append(list, newAction(a.name, a.short, a.long, a.example))
 	}

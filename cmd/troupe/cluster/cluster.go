@@ -7,7 +7,8 @@
 //	status, events    the nodes and their actors; what happens to them
 //	actions           drain, stop, restart: what operators ask of a node or an actor
 //	certs             certificates of nodes
-//	up                a cluster on this machine: a package of its own
+//
+// A cluster on one machine is package up.
 package cluster
 
 import (

@@ -3,11 +3,11 @@
 //
 // # Parts
 //
-//	up                    the command
-//	plan                  names, ports and settings of the nodes
-//	keeper                decides when processes start and end: a core without clock
-//	cluster, process      carry that out
-//	attributes            of a process, by operating system
+//	up                 the command
+//	plan               names, ports and settings of the nodes
+//	keeper             decides when processes start and end: a core without clock
+//	cluster, process   carry that out
+//	attributes_*       of a process, by operating system
 package up
 
 import (
