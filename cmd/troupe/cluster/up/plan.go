@@ -72,14 +72,7 @@ func parseSettings(args []string) (list []setting, flags *pflag.FlagSet, err err
 
 // layout names the nodes and gives them ports.
 func (u *up) layout() (nodes []spec, err error) {
-	total := u.gateways + u.engines
-	ports := make([]int, 2*total)
-	for i := range total {
-		ports[i], ports[total+i] = u.port+i, u.port+apart+i
-	}
-	if u.port == 0 {
-		clear(ports)
-	}
+	total, ports := u.gateways+u.engines, u.ports()
 	for i := range total {
 		n := spec{Name: fmt.Sprintf("gateway-%d", i+1), Role: configs.RoleGateway}
 		if i >= u.gateways {
@@ -96,6 +89,18 @@ func (u *up) layout() (nodes []spec, err error) {
 		nodes[i].Address = net.JoinHostPort(host, strconv.Itoa(ports[total+i]))
 	}
 	return nodes, nil
+}
+
+// ports returns those of the APIs, and then those for other nodes; 0 is any free port.
+func (u *up) ports() []int {
+	total := u.gateways + u.engines
+	ports := make([]int, 2*total)
+	for i := range total {
+		if u.port != 0 {
+			ports[i], ports[total+i] = u.port+i, u.port+apart+i
+		}
+	}
+	return ports
 }
 
 // reserve checks that the ports are free, and replaces 0 by a free one. It holds each
