@@ -89,6 +89,7 @@
 //	| DeviceQuiesced    | supervisor → supervisor | none                            | of an older epoch: ignored                         |
 //	| QuiesceDue        | supervisor → supervisor | none                            | ends the process if the device is still busy       |
 //	| EpochDue          | supervisor → supervisor | EpochStarted to intake          | of an older epoch: ignored                         |
+//	| StartEpochs       | owner → supervisor      | EpochStarted to intake          | unless FailEpoch has put epochs on hold: ignored   |
 //	| EpochStarted      | supervisor → intake     | EnqueueRequests to queue        | intake submits all unfinished requests             |
 //	| EpochEnded        | supervisor → intake     | none                            | suspects are counted                               |
 //

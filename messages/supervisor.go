@@ -14,7 +14,12 @@ type FailEpoch struct {
 	Sticky bool
 	// Planned: an operator has asked for it, so nothing has failed.
 	Planned bool
+	// Hold: no epoch follows before StartEpochs.
+	Hold bool
 }
+
+// StartEpochs ends a Hold.
+type StartEpochs struct{}
 
 // DeviceQuiesced says that the device is idle.
 type DeviceQuiesced struct{ Header }
@@ -26,6 +31,7 @@ type EpochDue struct{ Header }
 type QuiesceDue struct{ Header }
 
 func (*FailEpoch) toSupervisor()      {}
+func (*StartEpochs) toSupervisor()    {}
 func (*DeviceQuiesced) toSupervisor() {}
 func (*EpochDue) toSupervisor()       {}
 func (*QuiesceDue) toSupervisor()     {}

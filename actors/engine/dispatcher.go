@@ -22,7 +22,9 @@ func (e *Engine) dispatchProps(opt shell.Options, more []actor.PropsOption) *act
 		d := &dispatcher{}
 		if old := e.dispatch; old != nil {
 			d.over = &messages.FailEpoch{Header: old.Own(), From: messages.Dispatch, Cause: "bug in the server: dispatch panicked and was restarted; please report it"}
-			if failed != nil { // so that intake counts the suspects
+			if why := e.planned.Swap(nil); why != nil {
+				d.over.Cause, d.over.Planned = *why, true
+			} else if failed != nil { // so that intake counts the suspects
 				d.over.Cause, d.over.Suspects, failed = failed.Cause, failed.Suspects, nil
 			}
 			e.dispatch = dispatch.New(old.Own().Epoch, e.spec.Dispatch)

@@ -18,7 +18,7 @@
 //
 // The supervisor:
 //
-//	Receives: FailEpoch (any): the first one of an epoch ends it;
+//	Receives: FailEpoch (any): the first one of an epoch ends it; StartEpochs (owner): epochs go on;
 //	          DeviceQuiesced (itself): sent by the executor's callback; EpochDue, QuiesceDue (itself): timers
 //	Sends:    EpochStarted, EpochEnded (intake): to dispatch, if there are several engines;
 //	          EpochStarted (observer): before the actors start; the actors themselves are spawned and stopped
@@ -43,6 +43,7 @@
 //
 //	spec, engine                  what an engine is made of; starting, draining and stopping it
 //	root, supervisor, lifecycle   the root; starting and stopping epochs, and the rules for that
+//	operate                       what operators ask for
 //	props, dispatcher, portal     how actors are made
 //	addresses                     names of processes, and routes to them
 //	requestlog                    lines about single requests
@@ -77,7 +78,8 @@ type Engine struct {
 	first   chan struct{} // closed once the first epoch of any member runs
 	once    sync.Once     // closes first
 
-	stopping bool           // used on the root's mailbox only
+	planned  atomic.Pointer[string] // why an operator restarts dispatch or the portal, until it has
+	stopping bool                   // used on the root's mailbox only
 	dispatch *dispatch.Core // the newest incarnation's; nil with one member
 	portal   *portal.Core   // likewise; nil without one
 }
@@ -92,8 +94,15 @@ type member struct {
 	pid   *actor.PID     // the supervisor's
 	ready atomic.Bool
 
+	// Written by the supervisor, for people.
+	epoch  atomic.Uint32
+	barren atomic.Int32 // as in lifecycle
+	idle   atomic.Bool  // no actors, and no epoch follows
+	token  atomic.Bool  // the epoch has computed one; written by the former's mailbox too
+
 	// Used on the supervisor's mailbox only.
 	life    lifecycle
+	endedAt time.Duration // the last epoch
 	out     messages.Outbox
 	running map[string]struct{} // ids of the epoch's actors
 }
@@ -136,7 +145,8 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			}
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return root{e} }, e.propsFor(messages.Client, spec.Name)...)
+	props := actor.PropsFromProducer(func() actor.Actor { return root{e} },
+		append(e.propsFor(messages.Client, spec.Name), spec.Roster.Entry(spec.Name, "root").Guard())...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}

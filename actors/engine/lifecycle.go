@@ -63,6 +63,9 @@ type lifecycle struct {
 	suspects []messages.RequestID
 	sticky   bool
 	planned  bool // an operator has asked for the end of the epoch
+	held     bool // an operator wants no further epoch
+	token    bool // the epoch has computed one; set by the supervisor
+	barren   int  // epochs in a row that have failed without a token
 }
 
 func (l *lifecycle) header() messages.Header {
@@ -73,7 +76,7 @@ func (l *lifecycle) header() messages.Header {
 func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do effects) {
 	switch e := event.(type) {
 	case *messages.EpochDue:
-		if l.phase != pausing || e.Epoch != l.epoch {
+		if l.phase != pausing || e.Epoch != l.epoch || l.held {
 			return do
 		}
 		l.epoch++
@@ -84,6 +87,11 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		out.ToIntake(&messages.EpochStarted{Header: l.header()})
 	case *messages.FailEpoch:
 		return l.fail(now, e, out)
+	case *messages.StartEpochs:
+		if l.held {
+			l.held = false
+			return l.step(now, &messages.EpochDue{Header: l.header()}, out)
+		}
 	case childrenStopped:
 		if l.phase != stopping || e.epoch != l.epoch {
 			return do
@@ -102,7 +110,9 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		}
 		l.phase = pausing
 		out.ToIntake(&messages.EpochEnded{Header: l.header(), Cause: l.cause, Suspects: l.suspects})
-		out.After(l.pause(), &messages.EpochDue{Header: l.header()})
+		if !l.held {
+			out.After(l.pause(), &messages.EpochDue{Header: l.header()})
+		}
 	case *messages.QuiesceDue:
 		if l.phase != quiescing || e.Epoch != l.epoch {
 			return do
@@ -122,6 +132,10 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	if l.phase == stopping && e.Sticky {
 		l.sticky = true
 	}
+	l.held = l.held || e.Hold
+	if l.phase == pausing && e.Planned { // the operator does not wait for the pause
+		return l.step(now, &messages.EpochDue{Header: l.header()}, out)
+	}
 	if l.phase != running {
 		return do
 	}
@@ -130,6 +144,10 @@ func (l *lifecycle) fail(now time.Duration, e *messages.FailEpoch, out *messages
 	}
 	if l.planned = e.Planned; !l.planned {
 		l.failures++
+		l.barren++
+	}
+	if l.token {
+		l.barren = 0
 	}
 	l.phase = stopping
 	l.cause, l.suspects, l.sticky = e.Cause, e.Suspects, e.Sticky

@@ -23,7 +23,9 @@ func (e *Engine) portalProps(opt shell.Options, more []actor.PropsOption) *actor
 		if old := e.portal; old != nil {
 			e.portal = portal.Next(old)
 			p.over = &messages.FailEpoch{From: messages.Portal, Cause: "bug in the server: the portal panicked and was restarted; please report it"}
-			if failed != nil { // its suspects have ids of the engine, or of gateways: nobody is suspected
+			if why := e.planned.Swap(nil); why != nil {
+				p.over.Cause, p.over.Planned = *why, true
+			} else if failed != nil { // its suspects have ids of the engine, or of gateways: nobody is suspected
 				p.over.Cause, failed = failed.Cause, nil
 			}
 			if e.spec.OnRestart != nil {

@@ -29,7 +29,7 @@ func (s *supervisor) props(role messages.Actor) *actor.Props {
 		}, more)
 	case messages.Former:
 		return props(opt, func() shell.Core[messages.ToFormer] {
-			return &formerLog{Core: former.New(s.spec.Batch), log: opt.Log, trails: map[messages.RequestID]*trail{}}
+			return &formerLog{Core: former.New(s.spec.Batch), log: opt.Log, trails: map[messages.RequestID]*trail{}, token: &s.token}
 		}, more)
 	case messages.Queue:
 		return props(opt, func() shell.Core[messages.ToQueue] { return queue.New(s.spec.Queue) }, more)
@@ -42,15 +42,30 @@ func props[M any](opt shell.Options, core func() shell.Core[M], more []actor.Pro
 }
 
 func (m *member) shellOptions(role messages.Actor) shell.Options {
-	opt := m.Engine.shellOptions(role, m.routes(m.life.epoch))
+	opt := m.Engine.shellOptions(role, m.pathOf(role), m.routes(m.life.epoch))
 	opt.Own, opt.Meter, opt.Log = m.life.header(), m.Meter, m.log
 	return opt
 }
 
-func (e *Engine) shellOptions(role messages.Actor, routes routeFunc) shell.Options {
+func (e *Engine) shellOptions(role messages.Actor, path string, routes routeFunc) shell.Options {
 	return shell.Options{
 		Role: role, Route: routes,
-		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.spec.Intercept,
+		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.intercept(path, role),
+		OnStart: e.spec.Roster.Entry(path, role.String()).Begin,
+	}
+}
+
+// intercept is the hook of an actor with a path; nil, which costs nothing, without Chaos.
+func (e *Engine) intercept(path string, role messages.Actor) func(messages.Actor, any) {
+	if !e.spec.Chaos {
+		return e.spec.Intercept
+	}
+	entry, inner := e.spec.Roster.Entry(path, role.String()), e.spec.Intercept
+	return func(role messages.Actor, msg any) {
+		if inner != nil {
+			inner(role, msg)
+		}
+		entry.Trip()
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ type formerLog struct {
 	log    zerolog.Logger
 	trails map[messages.RequestID]*trail // of requests that were admitted
 	missed bool                          // the log was at another level before, so trails lacks some
+	token  *atomic.Bool                  // set at the epoch's first token
 }
 
 // trail is what happened to one request in the epoch.
@@ -40,6 +42,13 @@ type trail struct {
 
 func (r *formerLog) Handle(now time.Duration, msg messages.ToFormer, out *messages.Outbox) {
 	r.Core.Handle(now, msg, out)
+	if !r.token.Load() {
+		for _, s := range out.Sends {
+			if m, ok := s.Msg.(*messages.StepResults); ok && len(m.Tokens) > 0 {
+				r.token.Store(true)
+			}
+		}
+	}
 	if !debug(&r.log) {
 		clear(r.trails)
 		r.missed = true

@@ -15,26 +15,35 @@ import (
 type root struct{ *Engine }
 
 func (r root) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
+	if r.spec.Chaos {
+		r.spec.Roster.Entry(r.spec.Name, "root").Trip()
+	}
+	switch m := ctx.Message().(type) {
 	case *actor.Started:
 	case *actor.Stopping:
 		r.stopping = true
+		return
+	case *restartChild:
+		if !r.stopping {
+			ctx.(actor.Supervisor).RestartChildren(m.pid)
+			r.spec.Roster.Entry(m.pid.Id, "").Restarted()
+		}
 		return
 	default:
 		return
 	}
 	if r.spec.Portal {
-		r.spawn(ctx, r.portalProps(r.shellOptions(messages.Portal, r.portalRoutes()), r.propsFor(messages.Portal, r.pathOf(messages.Portal))), messages.Portal.String())
+		r.spawn(ctx, r.portalProps(r.shellOptions(messages.Portal, r.pathOf(messages.Portal), r.portalRoutes()), r.propsFor(messages.Portal, r.pathOf(messages.Portal))), messages.Portal.String())
 	} else {
-		props := intake.Props(r.shellOptions(messages.Intake, r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake, r.pathOf(messages.Intake))...)
+		props := intake.Props(r.shellOptions(messages.Intake, r.pathOf(messages.Intake), r.outerRoutes()), r.spec.Intake, r.propsFor(messages.Intake, r.pathOf(messages.Intake))...)
 		r.spawn(ctx, props, messages.Intake.String())
 	}
 	if o := r.spec.Observer; o != nil {
-		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.outerRoutes()), *o, r.propsFor(messages.Observer, r.pathOf(messages.Observer))...), messages.Observer.String())
+		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.pathOf(messages.Observer), r.outerRoutes()), *o, r.propsFor(messages.Observer, r.pathOf(messages.Observer))...), messages.Observer.String())
 	}
 	close(r.up)
 	if len(r.members) != 1 {
-		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.outerRoutes()), r.propsFor(messages.Dispatch, r.pathOf(messages.Dispatch))), messages.Dispatch.String())
+		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.pathOf(messages.Dispatch), r.outerRoutes()), r.propsFor(messages.Dispatch, r.pathOf(messages.Dispatch))), messages.Dispatch.String())
 	}
 	for i, m := range r.members {
 		r.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, r.propsFor(messages.Supervisor, m.pid.Id)...), supervisorName(i))

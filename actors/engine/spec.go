@@ -42,6 +42,13 @@ type Spec struct {
 	Meter     messages.Meter
 	Log       zerolog.Logger
 	Roster    *roster.Roster // counts what the actors do; nil: nothing is counted
+	// Chaos: actors look at each message whether the roster wants them to crash.
+	Chaos bool
+	// OnNotice is called when an epoch begins or ends, with the actor that has caused it,
+	// OnBarren when Barren or more epochs in a row have ended without a token. They must
+	// not block. nil: nobody is told.
+	OnNotice func(path, text string)
+	OnBarren func()
 	// OnFatal is called when the engine gives up: the device failed for good or does not
 	// become idle. It must end the process, or pass the requests on, without blocking.
 	OnFatal  func(error)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -19,6 +20,7 @@ var epochRoles = []messages.Actor{messages.Runner, messages.Allocator, messages.
 type supervisor struct{ *member }
 
 func (s *supervisor) Receive(ctx actor.Context) {
+	s.trip()
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		s.resume(ctx)
@@ -60,18 +62,18 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("restarting the engine; unfinished requests will be resumed. Unless the cause is a timeout or the device, this is a bug in the server: please report it")
 	}
 	fail, _ := event.(*messages.FailEpoch)
+	s.life.token = s.token.Load()
 	do := s.life.step(s.spec.Clock(), event, &s.out)
 	if s.life.phase != running {
 		s.ready.Store(false)
 	}
+	s.barren.Store(int32(s.life.barren))
 	switch {
 	case do.start:
+		s.token.Store(false)
 		s.startEpoch(ctx)
 	case do.stop:
-		s.mark((*roster.Entry).Restarting)
-		if !fail.Planned {
-			s.entryOf(fail.From).Failed(fail.Cause, false)
-		}
+		s.ended(fail)
 		for _, role := range slices.Backward(epochRoles) {
 			pid := s.childPID(role, s.life.epoch)
 			if _, runs := s.running[pid.Id]; runs {
@@ -84,6 +86,12 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 		s.spec.OnFatal(errors.New(do.fatal))
 	}
 	s.carryOut(ctx)
+	if idle := s.life.phase == pausing && s.life.held; idle != s.idle.Load() {
+		if idle {
+			s.mark((*roster.Entry).Stopped)
+		}
+		s.idle.Store(idle)
+	}
 	if s.life.phase == running {
 		// Clients see the epoch only after intake got EpochStarted.
 		s.ready.Store(true)
@@ -91,6 +99,26 @@ func (s *supervisor) handle(ctx actor.Context, event any) {
 	}
 	if do.stop && len(s.running) == 0 {
 		s.handle(ctx, childrenStopped{s.life.epoch})
+	}
+}
+
+// ended tells people of the end of an epoch.
+func (s *supervisor) ended(fail *messages.FailEpoch) {
+	s.endedAt = s.spec.Clock()
+	s.mark((*roster.Entry).Restarting)
+	entry := s.entryOf(fail.From)
+	if !fail.Planned {
+		entry.Failed(fail.Cause, false)
+	}
+	s.notice(entry, fmt.Sprintf("epoch %d of %s has ended: %s", s.life.epoch, s.pid.Id, fail.Cause))
+	if s.life.barren >= Barren && s.spec.OnBarren != nil {
+		s.spec.OnBarren()
+	}
+}
+
+func (s *supervisor) notice(about *roster.Entry, text string) {
+	if s.spec.OnNotice != nil {
+		s.spec.OnNotice(about.Path(), text)
 	}
 }
 
@@ -150,6 +178,12 @@ func (s *supervisor) startEpoch(ctx actor.Context) {
 		s.running[pid.Id] = struct{}{}
 	}
 	s.log.Info().Uint32("epoch", uint32(s.life.epoch)).Msg("the engine is ready")
+	text := fmt.Sprintf("epoch %d of %s has begun", s.life.epoch, s.pid.Id)
+	if s.life.epoch > 1 {
+		text += fmt.Sprintf(" %v after the end of the last one", (s.spec.Clock() - s.endedAt).Round(time.Millisecond))
+	}
+	s.notice(s.spec.Roster.Entry(s.pid.Id, messages.Supervisor.String()), text)
+	s.epoch.Store(uint32(s.life.epoch))
 }
 
 // HandleFailure implements actor.SupervisorStrategy: the actor that failed is stopped and

@@ -18,14 +18,20 @@ import (
 type Roster struct {
 	mu      sync.Mutex // of the map; entries are atomic
 	entries map[string]*Entry
-	failed  func(path, cause string)
+	gone    int // restarts of actors that were removed
+	last    atomic.Pointer[report.Failure]
+	failed  func(path, cause string, again bool)
 }
 
 // New returns an empty Roster. failed, if not nil, is called at each failure of an actor,
-// on any goroutine; it must not block.
-func New(failed func(path, cause string)) *Roster {
+// on any goroutine; it must not block. again says that the same actor goes on, and not
+// one of a later epoch.
+func New(failed func(path, cause string, again bool)) *Roster {
 	return &Roster{entries: map[string]*Entry{}, failed: failed}
 }
+
+// LastFailure is the last one of any actor; nil if none has failed.
+func (r *Roster) LastFailure() *report.Failure { return r.last.Load() }
 
 // Entry is one actor, over all its incarnations.
 type Entry struct {
@@ -36,6 +42,8 @@ type Entry struct {
 	restarts   atomic.Uint64 // without a new process
 	state      atomic.Uint32
 	last       atomic.Pointer[report.Failure]
+	begun      atomic.Uint64          // incarnations that have told so
+	armed      atomic.Pointer[string] // why it must crash at its next message
 }
 
 // The states that the mailbox does not tell.
@@ -67,7 +75,10 @@ func (r *Roster) Remove(path string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.entries, path)
+	if e := r.entries[path]; e != nil {
+		r.gone += e.report().Restarts
+		delete(r.entries, path)
+	}
 }
 
 // Find returns the entry of a path, or nil.
@@ -94,7 +105,10 @@ func (r *Roster) Actors() []report.Actor {
 }
 
 // Restarts is the number of restarts of all actors.
-func (r *Roster) Restarts() (n int) {
+func (r *Roster) Restarts() int {
+	r.mu.Lock()
+	n := r.gone
+	r.mu.Unlock()
 	for _, a := range r.Actors() {
 		n += a.Restarts
 	}
@@ -116,6 +130,14 @@ func (e *Entry) report() report.Actor {
 	return a
 }
 
+// Path is the actor's name for people.
+func (e *Entry) Path() string {
+	if e == nil {
+		return ""
+	}
+	return e.path
+}
+
 // Options count the messages of an actor with these props.
 func (e *Entry) Options() []actor.PropsOption {
 	if e == nil {
@@ -131,12 +153,32 @@ func (e *Entry) Failed(cause string, again bool) {
 	if e == nil {
 		return
 	}
-	e.last.Store(&report.Failure{At: time.Now(), Actor: e.path, Cause: cause})
+	last := &report.Failure{At: time.Now(), Actor: e.path, Cause: cause}
+	e.last.Store(last)
+	e.roster.last.Store(last)
 	if again {
 		e.restarts.Add(1)
 	}
 	if e.roster.failed != nil {
-		e.roster.failed(e.path, cause)
+		e.roster.failed(e.path, cause, again)
+	}
+}
+
+// LastFailure is the actor's last failure, nil if there was none.
+func (e *Entry) LastFailure() *report.Failure { return e.last.Load() }
+
+// Begin says that an incarnation of the actor has begun, Begun how many have.
+func (e *Entry) Begin() {
+	if e != nil {
+		e.begun.Add(1)
+	}
+}
+func (e *Entry) Begun() uint64 { return e.begun.Load() }
+
+// Restarted counts a restart that an operator has asked for.
+func (e *Entry) Restarted() {
+	if e != nil {
+		e.restarts.Add(1)
 	}
 }
 

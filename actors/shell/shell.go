@@ -56,6 +56,8 @@ type Options struct {
 	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	// Intercept, if not nil, sees every message before the core: tests inject crashes.
 	Intercept func(role messages.Actor, msg any)
+	// OnStart, if not nil, is called when an incarnation is made.
+	OnStart func()
 }
 
 // Actor is the shell, one per incarnation.
@@ -68,6 +70,9 @@ type Actor[M any] struct {
 }
 
 func New[M any](opt Options, core Core[M]) *Actor[M] {
+	if opt.OnStart != nil {
+		opt.OnStart()
+	}
 	return &Actor[M]{opt: opt, core: core, out: messages.Outbox{Own: opt.Own}}
 }
 

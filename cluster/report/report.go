@@ -116,6 +116,24 @@ func (a *Action) Split() (node, path string) {
 	return node, path
 }
 
+// Error is why a question or an action was refused. Text names the remedy.
+type Error struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// The kinds of errors.
+const (
+	Invalid     = "invalid"     // no node could do it
+	Unknown     = "unknown"     // there is no such target
+	InProgress  = "in_progress" // another operator acts on the target
+	Refused     = "refused"     // not now, not here, or not without force
+	Unreachable = "unreachable" // the node does not answer
+	Unfinished  = "unfinished"  // it was tried
+)
+
 const (
 	maxReason = 500
 	maxTarget = 300
@@ -135,6 +153,8 @@ func (a *Action) Check() error {
 		return fmt.Errorf("reason has %d bytes; at most %d are allowed", len(a.Reason), maxReason)
 	case path != "" && a.Action != Restart && a.Action != Crash:
 		return fmt.Errorf("%s is for nodes; an actor can only be restarted", a.Action)
+	case path == "" && a.Action == Crash:
+		return fmt.Errorf("crash is for actors; the target must be NODE/PATH; troupe cluster actors lists them")
 	}
 	return nil
 }

@@ -137,8 +137,8 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 
 // startOver ends the present epoch of every engine and the incarnation that intake sees,
 // so intake submits everything again.
-func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messages.Outbox) {
-	out.ToIntake(&messages.EpochEnded{Header: c.own, Cause: cause, Suspects: suspects})
+func (c *Core) startOver(m *messages.FailEpoch, out *messages.Outbox) {
+	out.ToIntake(&messages.EpochEnded{Header: c.own, Cause: m.Cause, Suspects: m.Suspects})
 	c.own.Epoch++
 	if c.anyUp() {
 		c.down = c.now
@@ -152,7 +152,7 @@ func (c *Core) startOver(cause string, suspects []messages.RequestID, out *messa
 		e := &c.engines[i]
 		e.up = false
 		c.router.Lost(i)
-		out.ToSupervisor(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: cause})
+		out.ToSupervisor(&messages.FailEpoch{Header: messages.Header{Engine: messages.EngineID(i), Epoch: e.header.Epoch}, From: messages.Dispatch, Cause: m.Cause, Planned: m.Planned})
 	}
 	if c.opt.ResumeWait > 0 {
 		c.start(out)

@@ -33,7 +33,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToDispatch, out *messages.
 	case *messages.DescribeCache:
 		c.describe(m, out)
 	case *messages.FailEpoch:
-		c.startOver(m.Cause, m.Suspects, out)
+		c.startOver(m, out)
 	// of both
 	case *messages.StepResults:
 		if m.Engine == Self {

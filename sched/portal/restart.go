@@ -15,7 +15,7 @@ func Next(old *Core) *Core {
 func (c *Core) startOver(m *messages.FailEpoch, out *messages.Outbox) {
 	switch g := c.gateways[m.Engine]; {
 	case m.From == messages.Portal:
-		out.ToSupervisor(&messages.FailEpoch{Header: c.engine, From: messages.Portal, Cause: m.Cause})
+		out.ToSupervisor(&messages.FailEpoch{Header: c.engine, From: messages.Portal, Cause: m.Cause, Planned: m.Planned})
 	case g == nil || g.header != m.Header:
 		out.Record(messages.StaleMessages, 1)
 	default:

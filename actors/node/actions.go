@@ -1,0 +1,165 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/cluster/report"
+)
+
+// Act carries out what an operator asks for, at the node of the target.
+func (n *Node) Act(ctx context.Context, a *report.Action) (*report.Outcome, error) {
+	if err := a.Check(); err != nil {
+		return nil, &report.Error{Kind: report.Invalid, Text: err.Error()}
+	}
+	name, _ := a.Split()
+	r := result{}
+	if name == n.name {
+		r = n.here(ctx, a)
+	} else {
+		p, e := n.find(n.others(ctx), name)
+		if e != nil {
+			return nil, e
+		}
+		question, err := json.Marshal(a)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = askOne[result](ctx, n, *p, askAct, question); err != nil {
+			return nil, unreachable(p, err)
+		}
+	}
+	if r.Error != nil {
+		return nil, r.Error
+	}
+	if r.Outcome == nil {
+		return nil, &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("node %s did not say what the action came to", name)}
+	}
+	return r.Outcome, nil
+}
+
+// here carries out an action at this node. It goes on if the operator does not wait.
+func (n *Node) here(ctx context.Context, a *report.Action) result {
+	if err := n.allowed(ctx, a); err != nil {
+		return n.over(a, "", err)
+	}
+	b := &begin{a, make(chan *report.Error, 1)}
+	n.system.Root.Send(n.pid, b)
+	select {
+	case err := <-b.reply:
+		if err != nil {
+			return n.over(a, "", err)
+		}
+	case <-ctx.Done():
+		n.system.Root.Send(n.pid, &end{a})
+		return n.over(a, "", &report.Error{Kind: report.Unfinished, Text: "the operator did not wait"})
+	}
+	done := make(chan result, 1)
+	go func() {
+		_, path := a.Split()
+		text, err := n.carryOut(context.WithoutCancel(ctx), a, path)
+		var known *report.Error
+		if err != nil && !errors.As(err, &known) {
+			known = &report.Error{Kind: report.Unfinished, Text: err.Error()}
+		}
+		r := n.over(a, text, known)
+		n.system.Root.Send(n.pid, &end{a})
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+		return result{Error: &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("%s of %s goes on; its event says what it comes to", a.Action, a.Target)}}
+	}
+}
+
+// over records the end of an action and makes its answer.
+func (n *Node) over(a *report.Action, text string, err *report.Error) result {
+	name, path := a.Split()
+	e := report.Event{Kind: "action", Actor: path, Operator: a.Operator, Text: fmt.Sprintf("%s of %s (%s): %s", a.Action, a.Target, a.Reason, text)}
+	if err != nil {
+		e.Text = fmt.Sprintf("%s of %s (%s) was not carried out: %s", a.Action, a.Target, a.Reason, err.Text)
+	}
+	n.Record(e)
+	if err != nil {
+		return result{Error: err}
+	}
+	return result{Outcome: &report.Outcome{Node: name, Path: path, Outcome: text}}
+}
+
+// allowed refuses what must not be done now, or not here.
+func (n *Node) allowed(ctx context.Context, a *report.Action) *report.Error {
+	if err := a.Check(); err != nil { // of another node's operator
+		return &report.Error{Kind: report.Invalid, Text: err.Error()}
+	}
+	name, path := a.Split()
+	if name != n.name {
+		return &report.Error{Kind: report.Unknown, Text: fmt.Sprintf("this is node %s, and not %s", n.name, name)}
+	}
+	if path != "" && n.opt.Roster.Find(path) == nil {
+		var paths []string
+		for _, one := range n.opt.Roster.Actors() {
+			paths = append(paths, one.Path)
+		}
+		return unknown("actor", path, paths)
+	}
+	switch a.Action {
+	case report.Crash:
+		if !n.opt.Chaos {
+			return &report.Error{Kind: report.Refused, Text: "crash is for tests; start the node with debug-chaos"}
+		}
+	case report.Drain, report.Stop, report.Restart:
+		if path == "" && !a.Force {
+			return n.last(ctx, a)
+		}
+	}
+	return nil
+}
+
+// last refuses to take the last engine of a model away.
+func (n *Node) last(ctx context.Context, a *report.Action) *report.Error {
+	self := n.self()
+	if self.Model == "" || self.State != report.Ready {
+		return nil
+	}
+	for _, other := range n.Nodes(ctx) {
+		if other.Name != n.name && other.Model == self.Model && other.State == report.Ready {
+			return nil
+		}
+	}
+	return &report.Error{Kind: report.Refused, Text: fmt.Sprintf("node %s is the last engine of the model %s that is ready, so its requests would wait; add force to %s it anyway", n.name, self.Model, a.Action)}
+}
+
+func (n *Node) carryOut(ctx context.Context, a *report.Action, path string) (string, error) {
+	if a.Action == report.Crash {
+		return n.crash(ctx, a, path)
+	}
+	return n.opt.Process.Act(ctx, a, path)
+}
+
+// crash makes an actor panic at its next message, and waits until it has.
+func (n *Node) crash(ctx context.Context, a *report.Action, path string) (string, error) {
+	entry := n.opt.Roster.Find(path)
+	before, begun := entry.LastFailure(), n.opt.Now()
+	entry.Crash("an operator asked for a crash: " + a.Reason)
+	nudge, poll := time.NewTimer(100*time.Millisecond), time.NewTicker(5*time.Millisecond)
+	defer nudge.Stop()
+	defer poll.Stop()
+	ctx, cancel := context.WithTimeout(ctx, n.opt.Settle)
+	defer cancel()
+	for entry.LastFailure() == before {
+		select {
+		case <-poll.C:
+		case <-nudge.C: // nobody talks to it
+			n.opt.Process.Nudge(path)
+		case <-ctx.Done():
+			entry.Calm()
+			return "", fmt.Errorf("actor %s got no message within %v, so it has not crashed", path, n.opt.Settle)
+		}
+	}
+	return fmt.Sprintf("actor %s panicked after %v", path, n.opt.Now().Sub(begun).Round(time.Millisecond)), nil
+}

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/troupe-engine/troupe/cluster/report"
+)
+
+// The kinds of questions between nodes. Questions and answers are JSON.
+const (
+	askNode   = "node"   // a report.Node
+	askActors = "actors" // a list of report.Actor
+	askAct    = "act"    // a report.Action; the answer is a result
+	askEvents = "events" // the number of the last event that is known; answers come until the end
+)
+
+// result is the answer of an action.
+type result struct {
+	Outcome *report.Outcome `json:"outcome,omitempty"`
+	Error   *report.Error   `json:"error,omitempty"`
+}
+
+// replayed is how many events a node that is new hears of another one.
+const replayed = 256
+
+// Answer answers a question of another node.
+func (n *Node) Answer(ctx context.Context, kind string, question []byte, write func([]byte) error) error {
+	say := func(v any) error {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		return write(b)
+	}
+	switch kind {
+	case askNode:
+		return say(n.self())
+	case askActors:
+		return say(n.actors())
+	case askAct:
+		var a report.Action
+		if err := json.Unmarshal(question, &a); err != nil {
+			return fmt.Errorf("the action cannot be read: %w", err)
+		}
+		return say(n.here(ctx, &a))
+	case askEvents:
+		var after uint64
+		if err := json.Unmarshal(question, &after); err != nil {
+			return fmt.Errorf("the number of an event cannot be read: %w", err)
+		}
+		return n.tell(ctx, after, func(e *report.Event) error { return say(e) })
+	}
+	return fmt.Errorf("unknown question %.100q; run the same version of troupe on all nodes", kind)
+}
+
+// tell sends this node's own events until the other node does not read any more.
+func (n *Node) tell(ctx context.Context, after uint64, send func(*report.Event) error) error {
+	if after == 0 {
+		oldest, last, err := n.bounds(ctx)
+		if err != nil {
+			return err
+		}
+		after = max(oldest, last-min(last, replayed))
+	}
+	for {
+		events, err := n.Events(ctx, after)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			after = e.Number
+			if e.Kind == "gap" && e.Node == "" {
+				e.Node = n.name
+			}
+			if e.Node == n.name && (passedOn(e.Kind) || e.Kind == "gap") {
+				if err := send(e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
