@@ -80,8 +80,8 @@ type Engine struct {
 
 	planned  atomic.Pointer[string] // why an operator restarts dispatch or the portal, until it has
 	stopping bool                   // used on the root's mailbox only
-	dispatch *dispatch.Core // the newest incarnation's; nil with one member
-	portal   *portal.Core   // likewise; nil without one
+	dispatch *dispatch.Core         // the newest incarnation's; nil with one member
+	portal   *portal.Core           // likewise; nil without one
 }
 
 // member is one engine. The state of its supervisor is here and not in the actor, so
