@@ -24,6 +24,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/cluster/members"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
@@ -43,6 +44,12 @@ type Options struct {
 	Engine *Engine
 	Meter  messages.Meter
 	Log    zerolog.Logger
+	// Event is called for what people should know; it must not block. nil: nobody is told.
+	Event func(members.Event)
+	// Answer answers another node's question about this one, as node.Answer does.
+	Answer func(ctx context.Context, kind string, question []byte, write func([]byte) error) error
+	Roster *roster.Roster // counts what the actors do; nil: nothing is counted
+	Chaos  bool           // as in package engine
 	// Intercept and Props are for tests, as in package engine.
 	Intercept func(role messages.Actor, msg any)
 	Clock     func() time.Duration // time since some fixed point; nil: the real one
@@ -97,7 +104,9 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 	opt.Self.Address = c.transport.Advertised()
 	c.pid = system.NewLocalPID(Name)
 	core := members.New(members.Options{Self: opt.Self, Timeout: opt.Timeout})
-	props := actor.PropsFromProducer(func() actor.Actor { return newParent(c, core) })
+	entry := opt.Roster.Entry(Name, Name)
+	p := newParent(c, core, entry)
+	props := actor.PropsFromProducer(func() actor.Actor { return p }, append(entry.Options(), entry.Guard())...)
 	if _, err := system.Root.SpawnNamed(props, Name); err != nil {
 		c.transport.Stop()
 		return nil, err

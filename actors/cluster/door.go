@@ -17,6 +17,7 @@ const (
 	methodMeet     = "Meet"
 	methodOpenLink = "OpenLink"
 	methodFetch    = "Fetch"
+	methodReport   = "Report"
 )
 
 // refusal is an error for another node.
@@ -58,6 +59,15 @@ func (d door) Serve(ctx context.Context, method string, read, write func(proto.M
 			return err
 		}
 		return d.fetch(ctx, f.Hash, write)
+	case methodReport:
+		q := &wire.Report{}
+		if err := read(q); err != nil {
+			return err
+		}
+		if d.cluster.opt.Answer == nil {
+			return errors.New("this node does not answer for itself yet; try again in a moment")
+		}
+		return d.cluster.opt.Answer(ctx, q.Kind, q.Question, func(answer []byte) error { return write(&wire.Reported{Answer: answer}) })
 	}
 	return fmt.Errorf("unknown method %.100q; run the same version of troupe on all nodes", method)
 }

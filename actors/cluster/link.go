@@ -40,6 +40,7 @@ type end struct {
 	key   string // of this end
 	peer  *actor.PID
 	from  string // the peer's incarnation
+	node  string // its name
 	room  *Room  // of the model; for the gateway's end
 	core  linkCore
 	fault string // why its actor has panicked
@@ -71,6 +72,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 	} else {
 		inner = p.engine.Portal
 	}
+	entry := c.opt.Roster.Entry(Name+"/"+linkName(e.kind, e.slot), messages.Link.String())
 	opt := shell.Options{
 		Role: messages.Link, Meter: c.opt.Meter, Log: c.opt.Log, Clock: c.opt.Clock, Intercept: c.opt.Intercept,
 		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
@@ -86,9 +88,17 @@ func (p *parent) linkProps(e *end) *actor.Props {
 		// The parent tells dispatch or the portal.
 		OnPanic: func(_ actor.Context, _ any, fail *messages.FailEpoch) { e.fault = fail.Cause },
 	}
+	if inner := opt.Intercept; c.opt.Chaos {
+		opt.Intercept = func(role messages.Actor, msg any) {
+			if inner != nil {
+				inner(role, msg)
+			}
+			entry.Trip()
+		}
+	}
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &linkActor{shell.New[messages.ToLink](opt, e.core), e, p}
-	})
+	}, entry.Options()...)
 }
 
 func (l *linkActor) Receive(ctx actor.Context) {
@@ -148,7 +158,7 @@ func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 	}
 	p.cluster.transport.Connect(m.key, hello.Address, hello.Incarnation)
 	e := &end{
-		kind: engineEnd, slot: m.link.Slot, key: m.key, from: hello.Incarnation, room: room,
+		kind: engineEnd, slot: m.link.Slot, key: m.key, from: hello.Incarnation, node: hello.Node, room: room,
 		peer: transport.Peer(hello.Address, hello.Incarnation, m.peerKey),
 		core: link.NewEngine(link.Options{
 			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: room.Limits, Timeout: p.timeout(),
@@ -173,7 +183,7 @@ func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey stri
 	key := p.cluster.transport.Open(linkPID(p.cluster.system, gatewayEnd, slot))
 	p.cluster.transport.Connect(key, hello.Address, hello.Incarnation)
 	p.spawn(ctx, &end{
-		kind: gatewayEnd, slot: slot, key: key, from: hello.Incarnation,
+		kind: gatewayEnd, slot: slot, key: key, from: hello.Incarnation, node: hello.Node,
 		peer: transport.Peer(hello.Address, hello.Incarnation, peerKey),
 		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.timeout()}),
 	})
@@ -199,6 +209,7 @@ func (p *parent) stopped(name string) {
 		return
 	}
 	delete(p.ends, name)
+	p.cluster.opt.Roster.Entry(Name+"/"+name, messages.Link.String()).Stopped()
 	root := p.cluster.system.Root
 	if core, ok := e.core.(*link.Engine); ok {
 		p.epochs[e.slot] = core.Epoch()

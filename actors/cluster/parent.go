@@ -8,6 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/actors/roster"
+	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/cluster/members"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
@@ -15,7 +17,7 @@ import (
 
 // Messages to the parent, of this package only.
 type (
-	tick     struct{}
+	tick     struct{ _ byte } // not empty, so that each one has an address of its own
 	proposed struct{ addresses []string }
 	serve    struct{ engine *Engine }
 	list     struct{ reply chan<- []members.Node }
@@ -62,16 +64,19 @@ type parent struct {
 	core    *members.Core
 	out     members.Outbox
 	engine  *Engine // nil if there is none yet
-	rooms   map[string]*Room
-	ends    map[string]*end // by the name of the actor
-	epochs  map[messages.EngineID]messages.Epoch
-	leaving chan struct{}
-	ctx     context.Context // ends with the actor
-	cancel  context.CancelFunc
+	// withdrawn: the engine is taken out of service.
+	withdrawn bool
+	rooms     map[string]*Room
+	ends      map[string]*end // by the name of the actor
+	epochs    map[messages.EngineID]messages.Epoch
+	leaving   chan struct{}
+	entry     *roster.Entry
+	ctx       context.Context // ends with the actor
+	cancel    context.CancelFunc
 }
 
-func newParent(c *Cluster, core *members.Core) *parent {
-	p := &parent{cluster: c, core: core, rooms: map[string]*Room{}, ends: map[string]*end{}, epochs: map[messages.EngineID]messages.Epoch{}}
+func newParent(c *Cluster, core *members.Core, entry *roster.Entry) *parent {
+	p := &parent{cluster: c, core: core, entry: entry, rooms: map[string]*Room{}, ends: map[string]*end{}, epochs: map[messages.EngineID]messages.Epoch{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.opt.Engine != nil {
 		p.serve(c.opt.Engine)
@@ -84,6 +89,7 @@ func (p *parent) now() time.Duration { return p.cluster.opt.Clock() }
 func (p *parent) send(msg any) { p.cluster.system.Root.Send(p.cluster.pid, msg) }
 
 func (p *parent) Receive(ctx actor.Context) {
+	p.entry.Trip()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		p.send(&tick{})
@@ -97,7 +103,7 @@ func (p *parent) Receive(ctx actor.Context) {
 			return
 		}
 		p.core.Tick(p.now(), &p.out)
-		time.AfterFunc(period, func() { p.send(m) })
+		time.AfterFunc(period, func() { p.send(&tick{}) })
 	case *proposed:
 		p.core.Propose(m.addresses)
 	case *serve:
@@ -121,6 +127,10 @@ func (p *parent) Receive(ctx actor.Context) {
 		p.endLinks(ctx, m.dispatch)
 	case *textsOf:
 		m.reply <- p.texts(m.hash)
+	case *withdraw:
+		p.withdraw(ctx, m)
+	case *findEnd:
+		m.reply <- p.find(m)
 	case *list:
 		m.reply <- p.core.List(p.now())
 	case *leave:
@@ -130,7 +140,7 @@ func (p *parent) Receive(ctx actor.Context) {
 }
 
 func (p *parent) serve(e *Engine) {
-	p.engine = e
+	p.engine, p.withdrawn = e, false
 	if e.Room != nil {
 		p.rooms[e.Model.Name] = e.Room
 	}
@@ -157,7 +167,7 @@ func (p *parent) called(ctx actor.Context, m *called) {
 	case r.err != nil:
 	case p.leaving != nil:
 		r.err = refusal("node " + p.cluster.opt.Self.Node + " is shutting down")
-	case m.open != nil && p.engine == nil:
+	case m.open != nil && (p.engine == nil || p.withdrawn):
 		r.err = refusal("node " + p.cluster.opt.Self.Node + " has no engine that accepts requests")
 	case m.open != nil && len(p.ends) >= mostLinks:
 		r.err = refusal("node " + p.cluster.opt.Self.Node + " has too many links")
@@ -218,6 +228,9 @@ func (p *parent) carryOut() {
 			line = p.cluster.opt.Log.Warn()
 		}
 		line.Str("event", e.Kind).Str("node", e.Node).Msg(e.Text)
+		if p.cluster.opt.Event != nil {
+			p.cluster.opt.Event(e)
+		}
 	}
 	p.out = members.Outbox{}
 }
@@ -256,6 +269,7 @@ func (p *parent) open(l members.Link, hello *wire.Hello) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy: a link whose actor panics is over.
-func (p *parent) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+func (p *parent) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	p.cluster.opt.Roster.Entry(child.Id, messages.Link.String()).Failed(shell.Fault(reason), false)
 	sup.StopChildren(child)
 }

@@ -28,6 +28,9 @@ func (m *member) trip() {
 	}
 }
 
+// Name is that of the root.
+func (e *Engine) Name() string { return e.spec.Name }
+
 // Has reports whether a path is that of an actor of this engine.
 func (e *Engine) Has(path string) bool {
 	return path == e.spec.Name || strings.HasPrefix(path, e.spec.Name+"/")
@@ -48,6 +51,16 @@ func (e *Engine) Barren() bool {
 		least = min(least, m.barren.Load())
 	}
 	return least >= Barren && len(e.members) > 0
+}
+
+// Fruitful reports whether a member has computed a token in its present epoch.
+func (e *Engine) Fruitful() bool {
+	for _, m := range e.members {
+		if m.token.Load() && m.ready.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // RestartActor restarts the actor of a path and says what it came to. For an actor of an

@@ -29,7 +29,7 @@ type (
 		reply  chan *report.Error
 	}
 	end  struct{ action *report.Action }
-	look struct{} // for nodes to follow
+	look struct{ _ byte } // for nodes to follow; not empty, so that each one has an address of its own
 	// met are the nodes that there are.
 	met struct{ peers []Peer }
 	// followed is how far the events of a process have been read.

@@ -2442,6 +2442,107 @@ func (x *Fetch) GetHash() string {
 	return ""
 }
 
+// Report asks a node about itself, or to act, for people. Report streams answers.
+type Report struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is asked: node, actors, act or events.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The question, as JSON of package cluster/report.
+	Question      []byte `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Report) Reset() {
+	*x = Report{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Report) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Report) ProtoMessage() {}
+
+func (x *Report) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Report.ProtoReflect.Descriptor instead.
+func (*Report) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Report) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Report) GetQuestion() []byte {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+// Reported is an answer to Report.
+type Reported struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JSON of package cluster/report.
+	Answer        []byte `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reported) Reset() {
+	*x = Reported{}
+	mi := &file_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reported) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reported) ProtoMessage() {}
+
+func (x *Reported) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reported.ProtoReflect.Descriptor instead.
+func (*Reported) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Reported) GetAnswer() []byte {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 // Texts are what a gateway needs of a model: its tokenizer, its chat template and its
 // defaults. They do not depend on where the engine has the model. See EncodeTexts.
 type Texts struct {
@@ -2461,7 +2562,7 @@ type Texts struct {
 
 func (x *Texts) Reset() {
 	*x = Texts{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2574,7 @@ func (x *Texts) String() string {
 func (*Texts) ProtoMessage() {}
 
 func (x *Texts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2587,7 @@ func (x *Texts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Texts.ProtoReflect.Descriptor instead.
 func (*Texts) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Texts) GetFiles() map[string][]byte {
@@ -2538,7 +2639,7 @@ type Recommended struct {
 
 func (x *Recommended) Reset() {
 	*x = Recommended{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2651,7 @@ func (x *Recommended) String() string {
 func (*Recommended) ProtoMessage() {}
 
 func (x *Recommended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2664,7 @@ func (x *Recommended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recommended.ProtoReflect.Descriptor instead.
 func (*Recommended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Recommended) GetDoSample() bool {
@@ -2794,7 +2895,12 @@ const file_wire_proto_rawDesc = "" +
 	"LinkOpened\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"\x1b\n" +
 	"\x05Fetch\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\tR\x04hash\"\xf5\x01\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\"8\n" +
+	"\x06Report\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\"\n" +
+	"\bReported\x12\x16\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\"\xf5\x01\n" +
 	"\x05Texts\x129\n" +
 	"\x05files\x18\x01 \x03(\v2#.troupe.cluster.v1.Texts.FilesEntryR\x05files\x12#\n" +
 	"\rchat_template\x18\x02 \x01(\tR\fchatTemplate\x12\x10\n" +
@@ -2831,7 +2937,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_wire_proto_goTypes = []any{
 	(*Frame)(nil),        // 0: troupe.cluster.v1.Frame
 	(*Heartbeat)(nil),    // 1: troupe.cluster.v1.Heartbeat
@@ -2861,9 +2967,11 @@ var file_wire_proto_goTypes = []any{
 	(*OpenLink)(nil),     // 25: troupe.cluster.v1.OpenLink
 	(*LinkOpened)(nil),   // 26: troupe.cluster.v1.LinkOpened
 	(*Fetch)(nil),        // 27: troupe.cluster.v1.Fetch
-	(*Texts)(nil),        // 28: troupe.cluster.v1.Texts
-	(*Recommended)(nil),  // 29: troupe.cluster.v1.Recommended
-	nil,                  // 30: troupe.cluster.v1.Texts.FilesEntry
+	(*Report)(nil),       // 28: troupe.cluster.v1.Report
+	(*Reported)(nil),     // 29: troupe.cluster.v1.Reported
+	(*Texts)(nil),        // 30: troupe.cluster.v1.Texts
+	(*Recommended)(nil),  // 31: troupe.cluster.v1.Recommended
+	nil,                  // 32: troupe.cluster.v1.Texts.FilesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
@@ -2892,8 +3000,8 @@ var file_wire_proto_depIdxs = []int32{
 	22, // 23: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
 	24, // 24: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
 	23, // 25: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
-	30, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
-	29, // 27: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
+	32, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
+	31, // 27: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
 	28, // [28:28] is the sub-list for method output_type
 	28, // [28:28] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
@@ -2926,14 +3034,14 @@ func file_wire_proto_init() {
 		(*Bulk_CacheChanged)(nil),
 		(*Bulk_Finish)(nil),
 	}
-	file_wire_proto_msgTypes[29].OneofWrappers = []any{}
+	file_wire_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,5 +22,6 @@
 //	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token
 //	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof
+//	cluster, clusterevents                    what operators see of a cluster and ask for; the stream of its events
 //	enginenode                                the endpoints of an engine in a cluster
 package httpapi

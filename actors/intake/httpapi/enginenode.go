@@ -13,7 +13,7 @@ type EngineNode struct {
 
 // engineEndpoints are those of an engine.
 var engineEndpoints = []string{"/livez", "/readyz", "/health", "/metrics", "/server_info", "/get_server_info",
-	"/debug/audit", "/debug/cache", "/flush_cache"}
+	"/debug/audit", "/debug/cache", "/flush_cache", "/v1/cluster", "/v1/cluster/actors", "/v1/cluster/events", "/v1/cluster/actions"}
 
 // misdirected answers requests that are for gateways.
 func (n *EngineNode) misdirected(http.ResponseWriter, *http.Request) *apiError {

@@ -48,6 +48,9 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		return respond(w, p.answer.whole(outputs))
 	})
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
+		if err := s.drained(); err != nil {
+			return err
+		}
 		// Which of several models a request is for shows in its body.
 		if all := s.Models.All(); len(all) == 1 {
 			if err := s.overloaded(all[0]); err != nil {

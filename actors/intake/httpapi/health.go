@@ -17,6 +17,9 @@ func (s *Server) readyNow(w http.ResponseWriter, _ *http.Request) *apiError {
 	if s.serving.Err() != nil {
 		return shuttingDown()
 	}
+	if err := s.outOfService(); err != nil {
+		return err
+	}
 	all := s.Models.All()
 	switch {
 	case slices.ContainsFunc(all, func(m *Served) bool { return m.Engine != nil && m.Engine.Ready() }):

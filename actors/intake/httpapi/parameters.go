@@ -85,10 +85,10 @@ func didYouMean(name string, names []string) string {
 }
 
 // requestBodies are the bodies that endpoints take, and the objects within them.
-var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, gatewayRequest{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{},
+var requestBodies = []any{chatRequest{}, completionRequest{}, generateRequest{}, gatewayRequest{}, tokenizeRequest{}, detokenizeRequest{}, abortBody{}, actionBody{},
 	messageHead{}, contentPart{}}
 
-var queries = []string{"depth", "nodes", "tokens", "format", "after", "model"}
+var queries = []string{"depth", "nodes", "tokens", "format", "after", "model", "node"}
 
 // parameters are all names of the API.
 var parameters = sync.OnceValue(func() map[string]bool {

@@ -23,7 +23,7 @@ func show(value func() any) handler {
 
 // routes are the endpoints of the server, for its role in a cluster.
 func (s *Server) routes() []route {
-	all := s.allRoutes()
+	all := append(s.allRoutes(), s.clusterRoutes()...)
 	if s.Node != nil {
 		all = slices.DeleteFunc(all, func(r route) bool { return !slices.Contains(engineEndpoints, r.path) })
 	}

@@ -60,6 +60,7 @@ type Deps struct {
 	// come and go. Then /generate takes a model, and questions to engines take ?model=.
 	Gateway bool
 	Node    *EngineNode // nil: the server takes requests
+	Cluster Cluster     // what operators see and ask for; nil: no such endpoints
 	Log     zerolog.Logger
 	// Record records an accepted request in a trace and returns what records its end,
 	// nil if the request is left out. It does not block. nil: nothing is recorded.

@@ -23,6 +23,9 @@ func (n *Node) Close(ctx context.Context) error {
 			n.cluster.stopLooking()
 		}
 	}
+	if n.super != nil {
+		errs = append(errs, n.super.close(ctx))
+	}
 	for _, e := range n.engines() {
 		if err := e.Stop(ctx); err != nil {
 			return err // the device may still compute; the process must end

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -44,6 +45,7 @@ type clustered struct {
 	stopLooking func() // at certificates; nil without
 	incarnation string
 	discovery   *discovery.Discovery // nil before join
+	offer       *cluster.Engine      // this node's engine, once it is served; nil without
 }
 
 // room is a model of the gateway: its intake and dispatch.
@@ -55,17 +57,21 @@ type room struct {
 	meter  *telemetry.Meter
 	texts  string // the hash
 	served *httpapi.Served
+	// unlinked: an operator has taken this node's engine out of service.
+	unlinked atomic.Bool
 }
 
 // Ready reports whether an engine accepts the model's requests.
-func (r *room) Ready() bool { return r.own != nil && r.own.Ready() || r.Room.Up() > 0 }
+func (r *room) Ready() bool {
+	return r.own != nil && r.own.Ready() && !r.unlinked.Load() || r.Room.Up() > 0
+}
 
 // startCluster opens the port for other nodes. It comes before all actors, because it
 // gives the actor system its address.
 func (n *Node) startCluster() error {
 	c := n.Config()
 	k := &c.Cluster
-	incarnation := newIncarnation()
+	incarnation := n.super.incarnation
 	opt := cluster.Options{
 		Self: &wire.Hello{
 			Protocol: members.Protocol, Cluster: k.Name, Node: k.NodeName(), Incarnation: incarnation, Gateway: k.HasGateway(),
@@ -74,7 +80,7 @@ func (n *Node) startCluster() error {
 		Timeout: k.PeerTimeout,
 		Transport: transport.Options{Listen: k.Listen, Advertise: k.Advertise, Incarnation: incarnation,
 			Log: n.opt.Log},
-		Meter: n.Meter, Log: n.opt.Log,
+		Meter: n.Meter, Log: n.opt.Log, Roster: n.super.roster, Chaos: c.Chaos, Event: n.super.memberEvent, Answer: n.super.answer,
 	}
 	n.cluster = &clustered{node: n, incarnation: incarnation}
 	if k.Secure() {
@@ -137,6 +143,9 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 
 // relink begins the link between this node's dispatch and its portal anew.
 func (g *clustered) relink(r *room) {
+	if r.unlinked.Load() {
+		return
+	}
 	root := g.node.System.Root
 	root.Send(r.own.Portal(), &messages.GatewayLeft{})
 	root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has started over", Goodbye: true})
@@ -168,6 +177,7 @@ func (g *clustered) frontSpec(r *room, table request.TableOptions, pageSize int)
 		Cache:    radix.Options{PageSize: pageSize, Disabled: c.DisableRadixCache},
 		Meter:    r.meter, Log: n.opt.Log.With().Str("model", r.name).Logger(), OnFatal: n.Fail,
 	}
+	n.super.observe(&spec)
 	spec.Peers = g.peers(g.EngineLink, func() *engine.Engine { return r.own }, (*engine.Engine).Portal)
 	spec.OnRestart = func() {
 		g.Restart(r.Engine.Dispatch())
@@ -247,14 +257,44 @@ func (g *clustered) serveOwn() error {
 		return err
 	}
 	p := n.Checkpoint.Program
-	g.Serve(&cluster.Engine{
+	g.offer = &cluster.Engine{
 		Portal: n.core.Portal(), Texts: texts, Limits: wireLimits(p.Context, p.Vocab),
 		Room: g.all()[0].Room,
 		Model: &wire.Model{
 			Name: n.Name, Weights: *n.hash.Load(), Texts: hash, Fingerprint: n.Fingerprint(), Context: int64(p.Context), Vocab: int64(p.Vocab),
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
 		},
-	})
+	}
+	g.Serve(g.offer)
+	return nil
+}
+
+// unlink takes this node's engine from its gateway for clients, if it has one. A gateway
+// that is only for questions keeps it.
+func (g *clustered) unlink(cause string) {
+	if r := g.own(); r != nil && g.node.Config().Cluster.HasGateway() {
+		r.unlinked.Store(true)
+		g.node.System.Root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: cause, Goodbye: true})
+		g.node.System.Root.Send(r.own.Portal(), &messages.GatewayLeft{})
+	}
+}
+
+// offerAgain serves the engine to gateways again, after Withdraw.
+func (g *clustered) offerAgain() {
+	if r := g.own(); r != nil && g.offer != nil {
+		r.unlinked.Store(false)
+		g.relink(r)
+		g.Serve(g.offer)
+	}
+}
+
+// own is the model of this node's engine, nil if it has none.
+func (g *clustered) own() *room {
+	for _, r := range g.all() {
+		if r.own != nil {
+			return r
+		}
+	}
 	return nil
 }
 

@@ -98,6 +98,8 @@ func (n *Node) startEngine(ctx context.Context) error {
 		events.Stream = newSeed()
 		spec.Observer = &events
 	}
+	n.super.observe(&spec)
+	spec.OnBarren = n.super.barren
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)
 	}
@@ -110,6 +112,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.super.core.Store(n.core)
 	select {
 	case <-n.core.Started():
 		return nil
@@ -128,14 +131,14 @@ func (n *Node) startSystem(context.Context) error {
 		name, engines = "", 1
 	}
 	n.Meter = telemetry.New(name, engines, n.opt.Log)
-	if !n.Config().Cluster.On() {
-		return nil
+	n.startRoster()
+	if n.Config().Cluster.On() {
+		if err := n.startCluster(); err != nil {
+			n.cluster = nil
+			return err
+		}
 	}
-	err := n.startCluster()
-	if err != nil {
-		n.cluster = nil
-	}
-	return err
+	return n.startSupervision()
 }
 
 // joinCluster offers the engine, if there is one, and looks for other nodes.
@@ -151,6 +154,7 @@ func (n *Node) joinCluster(ctx context.Context) error {
 			return err
 		}
 	}
+	n.super.desk().Join(n.cluster)
 	return n.cluster.join()
 }
 

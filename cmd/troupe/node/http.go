@@ -62,6 +62,7 @@ func (n *Node) API() *httpapi.Server {
 		}
 		deps.Models = httpapi.Serving(served)
 	}
+	deps.Cluster = n.super.desk()
 	if n.Recording != nil {
 		deps.Record = n.Recording.Begin
 	}
@@ -133,6 +134,11 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 	select {
 	case err := <-failed:
 		return err
+	case <-n.super.restart:
+		if err := n.drain(ctx, api); err != nil {
+			return err
+		}
+		return ErrRestart
 	case err := <-n.Fatal:
 		none, cancel := context.WithCancel(context.Background())
 		cancel() // open requests are not answered any more

@@ -10,6 +10,7 @@
 //	texts                          the tokenizer, template and defaults for gateways, which have no model
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
 //	cluster                        a node of a cluster: its gateway's models, its engine behind a portal
+//	supervise, operate, probation  what operators see and ask for; an engine that takes itself out
 //	steptime                       steps that take a time, for tests
 //	log                            log lines of the actor runtime; the log level
 package node
@@ -49,7 +50,9 @@ type Options struct {
 	Engine   func(*engine.Spec)      // if not nil, changes the engine before it starts; for tests
 	Version  string                  // of the binary, for /server_info
 	API      string                  // URL of the API, for other nodes of a cluster
-	Unhashed bool                    // no hash of weights in the fingerprint; it would disturb a measurement
+	// CanRestart: whoever calls Serve executes the process anew after ErrRestart.
+	CanRestart bool
+	Unhashed   bool // no hash of weights in the fingerprint; it would disturb a measurement
 }
 
 // Node is a process that computes. Close it.
@@ -81,6 +84,7 @@ type Node struct {
 	hashing  *sync.WaitGroup
 	core     *engine.Engine // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
 	cluster  *clustered     // nil outside of a cluster
+	super    *supervised    // nil before the actors start
 }
 
 // Open loads the model and starts the engine. Errors name cause, place and remedy.

@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/troupe-engine/troupe/actors/engine"
+	"github.com/troupe-engine/troupe/cluster/report"
+	"github.com/troupe-engine/troupe/messages"
+)
+
+// probation is when an engine that has taken itself out looks whether it works again.
+type probation struct{ pause time.Duration }
+
+// The pauses between two probes.
+const (
+	firstProbe = 2 * time.Second
+	lastProbe  = 30 * time.Second
+)
+
+// next is the pause before the next probe.
+func (p *probation) next() time.Duration {
+	p.pause = min(max(2*p.pause, firstProbe), lastProbe)
+	return p.pause
+}
+
+// barren is called when an engine has had too many epochs without a token.
+func (s *supervised) barren() {
+	if core := s.core.Load(); core == nil || !core.Barren() || s.State() != report.Ready || s.probing.Swap(true) {
+		return
+	}
+	go s.takeOut()
+}
+
+// takeOut takes the engine out of service until a token of its own succeeds.
+func (s *supervised) takeOut() {
+	defer s.probing.Store(false)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cause := fmt.Sprintf("%d epochs in a row have ended without a token", engine.Barren)
+	text, err := s.leave(ctx, report.Failed, cause)
+	if err != nil {
+		return
+	}
+	s.changed(report.Failed, fmt.Sprintf("node %s takes itself out: %s%s", s.name, cause, text))
+	var p probation
+	for timer := time.NewTimer(p.next()); ; timer.Reset(p.next()) {
+		select {
+		case <-timer.C:
+		case <-s.ended:
+			timer.Stop()
+			return
+		}
+		if s.State() != report.Failed { // an operator has decided otherwise
+			return
+		}
+		if s.probe(ctx) && s.State() == report.Failed {
+			s.returns()
+			s.changed(report.Ready, fmt.Sprintf("node %s is ready again: it has computed a token", s.name))
+			return
+		}
+	}
+}
+
+// probeLimit is how long a probe waits for its token.
+const probeLimit = 10 * time.Second
+
+// probe has the engine compute a token. An engine in the process of its gateway is linked
+// with it for that time, because there is no other way to it.
+func (s *supervised) probe(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	n := s.node
+	if g := n.cluster; g != nil && n.Config().Cluster.HasGateway() {
+		r := g.own()
+		r.unlinked.Store(false)
+		g.relink(r)
+		defer func() {
+			if !s.core.Load().Fruitful() {
+				g.unlink("it has not computed a token")
+			}
+		}()
+	}
+	front := n.fronts()[0]
+	if g := n.cluster; g != nil {
+		front = g.own().Engine
+	}
+	call := messages.CallID(1<<63 | localCalls.Add(1))
+	events := make(chan messages.CallEvent, 16)
+	params := &messages.SamplingParams{TopP: 1, RepetitionPenalty: 1, MaxTokens: 1, TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs}
+	front.Send(&messages.SubmitRequests{Call: call, UserID: fmt.Sprint("probe-", call), Events: events,
+		Requests: []messages.Submission{{Prompt: []int32{0}, Params: params, After: -1}}})
+	for {
+		select {
+		case event := <-events:
+			switch e := event.(type) {
+			case *messages.CallRefused:
+				return false
+			case *messages.CallOutput:
+				if e.Finish != nil {
+					return s.core.Load().Fruitful()
+				}
+			}
+		case <-ctx.Done():
+			front.Send(&messages.DropCall{Call: call})
+			return s.core.Load().Fruitful()
+		case <-s.ended:
+			return false
+		}
+	}
+}
