@@ -47,6 +47,7 @@ type Core struct {
 type engine struct {
 	facts  messages.EngineFacts
 	joined bool // always for an engine of this process
+	portal bool // it is behind a portal, which does not reuse results
 	// gateways is how many have a link to it, as reported; 0: not known.
 	gateways int
 	header   messages.Header // of its epoch

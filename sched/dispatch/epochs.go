@@ -16,7 +16,7 @@ func (c *Core) join(m *messages.EngineJoined, out *messages.Outbox) {
 		c.engines = append(c.engines, engine{})
 	}
 	c.engineDown(i, &messages.EpochEnded{Cause: "the engine has joined again"}, out) // if its end was missed
-	c.engines[i].facts, c.engines[i].joined = m.Facts, true
+	c.engines[i].facts, c.engines[i].joined, c.engines[i].portal = m.Facts, true, true
 	c.router.Join(i)
 	c.router.SetAvailable(i, false)
 }
@@ -69,7 +69,7 @@ func (c *Core) engineUp(h messages.Header, out *messages.Outbox) {
 		return
 	}
 	c.engineDown(int(h.Engine), &messages.EpochEnded{Cause: "the engine has restarted"}, out) // if its end was missed
-	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, gateways: c.engines[h.Engine].gateways, header: h, up: true}
+	c.engines[h.Engine] = engine{facts: c.engines[h.Engine].facts, joined: true, portal: c.engines[h.Engine].portal, gateways: c.engines[h.Engine].gateways, header: h, up: true}
 	c.router.SetAvailable(int(h.Engine), true)
 	if !c.started {
 		c.start(out)

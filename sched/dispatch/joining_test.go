@@ -309,3 +309,20 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 		}
 	})
 }
+
+// What an engine behind a portal has sent is not returned to it: a portal in this process
+// could take it for results of its own engine.
+func TestAPortalGetsNoResultsBack(t *testing.T) {
+	for joined, want := range map[bool]int{true: 0, false: 1} {
+		s := newScene(t, 1)
+		if joined {
+			s.join(0, messages.EngineFacts{})
+		}
+		s.up(0, 1)
+		s.submit(1)
+		relayed := only[*messages.StepResults](t, s.step(&messages.StepResults{Header: header(0, 1), Seq: 1, Tokens: []messages.TokenResult{{ID: 1}}}), messages.Intake)
+		if sends := s.step(relayed); len(sends) != want {
+			t.Errorf("joined %t: it gets back %v", joined, sends)
+		}
+	}
+}

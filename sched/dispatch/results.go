@@ -102,7 +102,8 @@ func (c *Core) fresh() *relayed {
 }
 
 // returned sends results back to the engine that they came from. Intake returns them in
-// order, and does not return those of an epoch that has ended.
+// order, and does not return those of an epoch that has ended. A portal in this process
+// would take them for results of its own engine.
 func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	at := slices.IndexFunc(c.sent, func(r *relayed) bool { return &r.StepResults == m })
 	if at < 0 {
@@ -115,7 +116,7 @@ func (c *Core) returned(m *messages.StepResults, out *messages.Outbox) {
 	if len(c.spare) < mostSpare {
 		c.spare = append(c.spare, r)
 	}
-	if e := &c.engines[origin.Engine]; e.up && e.header == origin.Header {
+	if e := &c.engines[origin.Engine]; e.up && !e.portal && e.header == origin.Header {
 		out.ToFormer(origin)
 	}
 }
