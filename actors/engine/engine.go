@@ -145,8 +145,8 @@ func Start(system *actor.ActorSystem, spec Spec) (*Engine, error) {
 			}
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return root{e} },
-		append(e.propsFor(messages.Client, spec.Name), spec.Roster.Entry(spec.Name, "root").Guard())...)
+	guard := spec.Roster.Entry(spec.Name, "root").Guard()
+	props := actor.PropsFromProducer(func() actor.Actor { return root{e} }, append(e.propsFor(messages.Client, spec.Name), guard)...)
 	if _, err := system.Root.SpawnNamed(props, spec.Name); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (e *Engine) RestartActor(ctx context.Context, path, cause string) (string, 
 		}
 		return text, err
 	}
-	return "", fmt.Errorf("actor %s only supervises others; restart one of them, or the node", path)
+	return "", fmt.Errorf("actor %s cannot be restarted", path)
 }
 
 // restartChild restarts an actor that outlives the epochs, and waits until it has.

@@ -144,9 +144,12 @@ func (n *Node) carryOut(ctx context.Context, a *report.Action, path string) (str
 // crash makes an actor panic at its next message, and waits until it has.
 func (n *Node) crash(ctx context.Context, a *report.Action, path string) (string, error) {
 	entry := n.opt.Roster.Find(path)
+	if entry == nil || entry.IsStopped() {
+		return "", &report.Error{Kind: report.Refused, Text: fmt.Sprintf("actor %s is stopped, so it cannot crash", path)}
+	}
 	before, begun := entry.LastFailure(), n.opt.Now()
 	entry.Crash("an operator asked for a crash: " + a.Reason)
-	nudge, poll := time.NewTimer(100*time.Millisecond), time.NewTicker(5*time.Millisecond)
+	nudge, poll := time.NewTicker(100*time.Millisecond), time.NewTicker(5*time.Millisecond)
 	defer nudge.Stop()
 	defer poll.Stop()
 	ctx, cancel := context.WithTimeout(ctx, n.opt.Settle)

@@ -186,6 +186,9 @@ func (e *Entry) Restarted() {
 func (e *Entry) Restarting() { e.set(restarting) }
 func (e *Entry) Stopped()    { e.set(stopped) }
 
+// IsStopped reports whether the actor has stopped for good.
+func (e *Entry) IsStopped() bool { return e.state.Load() == stopped }
+
 func (e *Entry) set(state uint32) {
 	if e != nil {
 		e.state.Store(state)

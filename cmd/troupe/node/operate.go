@@ -70,7 +70,7 @@ func (s *supervised) engines() (list []*engine.Engine) {
 }
 
 func (s *supervised) restartActor(ctx context.Context, path, cause string) (string, error) {
-	if e := s.engineOf(path); e != nil {
+	if e := s.engineOf(path); e != nil && path != e.Name() {
 		return e.RestartActor(ctx, path, cause)
 	}
 	if g := s.node.cluster; g != nil && strings.HasPrefix(path, "cluster/") {
@@ -102,7 +102,15 @@ func (s *supervised) leave(ctx context.Context, state, cause string) (string, er
 		return "", err
 	}
 	g.unlink(cause)
-	return fmt.Sprintf("; %d links to gateways have ended, so %.0f requests continue elsewhere", links, moved), nil
+	return fmt.Sprintf("; %s to gateways ended, so %s elsewhere", count(links, "link", "links"), count(int(moved), "request continues", "requests continue")), nil
+}
+
+// count says how many.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // returns puts the engine back into service.
@@ -131,7 +139,7 @@ func (s *supervised) drain(ctx context.Context, cause string) (string, error) {
 	open := s.open()
 	switch {
 	case s.node.cluster == nil || s.node.Config().Cluster.HasGateway():
-		return fmt.Sprintf("node %s takes no new requests; %d open ones go on%s", s.name, open, text), nil
+		return fmt.Sprintf("node %s takes no new requests; %s%s", s.name, count(open, "open one goes on", "open ones go on"), text), nil
 	}
 	return fmt.Sprintf("node %s takes no new requests%s", s.name, text), nil
 }
@@ -203,7 +211,7 @@ func (s *supervised) emptied(ctx context.Context, cause string) (string, error) 
 		return "", err
 	}
 	if aborted > 0 {
-		return fmt.Sprintf("; %d requests did not end within drain-timeout and were aborted", aborted), nil
+		return fmt.Sprintf("; %s not end within drain-timeout and aborted", count(aborted, "request did", "requests did")), nil
 	}
 	return "; its requests have moved or ended", nil
 }

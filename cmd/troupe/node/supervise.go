@@ -138,8 +138,11 @@ func (s *supervised) Report() report.Node {
 		pool := n.pool()
 		memory := n.Meter.Memory(pool)
 		r.Model, r.Fingerprint, r.Epoch = n.Name, n.shortFingerprint(), e.Epoch()
-		r.Running, r.Waiting = int(n.Meter.Value(messages.RequestsRunning)), int(n.Meter.Value(messages.RequestsWaiting))
 		r.KVTotal = pool.Pages * pool.PageSize
+		if !e.Ready() { // nothing is computed, and no page is used
+			return r
+		}
+		r.Running, r.Waiting = int(n.Meter.Value(messages.RequestsRunning)), int(n.Meter.Value(messages.RequestsWaiting))
 		r.KVUsed = int(memory.Used / max(memory.BytesPerToken, 1))
 	}
 	return r

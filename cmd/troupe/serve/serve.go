@@ -32,7 +32,16 @@ func New() *cobra.Command {
 	return c
 }
 
-func run(c *cobra.Command) (err error) {
+// run serves, and executes the process anew if an operator has asked for it.
+func run(c *cobra.Command) error {
+	err := serve(c)
+	if errors.Is(err, node.ErrRestart) {
+		return execute()
+	}
+	return err
+}
+
+func serve(c *cobra.Command) (err error) {
 	start := time.Now()
 	cfg, err := cli.Config(c)
 	if err != nil {
@@ -53,7 +62,7 @@ func run(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, recording.Close()) }()
-	n, err := node.Open(ctx, node.Options{Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, API: node.APIURL(cfg, listeners), Progress: cli.LoadProgress()})
+	n, err := node.Open(ctx, node.Options{CanRestart: canExecute, Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, API: node.APIURL(cfg, listeners), Progress: cli.LoadProgress()})
 	if err != nil {
 		return err
 	}
