@@ -37,6 +37,10 @@ type Reading struct {
 type Note struct {
 	Level NoteLevel
 	Text  string // one sentence, with the remedy
+	// Moved is how many requests an engine has lost that now continue, 0 if the note is
+	// about something else, and Pause the longest time between two tokens of one.
+	Moved int
+	Pause time.Duration
 }
 
 // NoteLevel is how urgent a note is.
@@ -99,7 +103,9 @@ func (o *Outbox) After(d time.Duration, msg any) {
 func (o *Outbox) Record(m Metric, v float64) { o.Readings = append(o.Readings, Reading{m, v}) }
 
 // Note appends a line for the log.
-func (o *Outbox) Note(level NoteLevel, text string) { o.Notes = append(o.Notes, Note{level, text}) }
+func (o *Outbox) Note(level NoteLevel, text string) {
+	o.Notes = append(o.Notes, Note{Level: level, Text: text})
+}
 
 // Reset empties the outbox and keeps its memory.
 func (o *Outbox) Reset() {

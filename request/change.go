@@ -161,6 +161,13 @@ func (c *Core) commitToken(now time.Duration, ch *change, offset int, out *messa
 	} else {
 		out.Record(messages.InterTokenLatency, (now - e.lastToken).Seconds())
 	}
+	if e.moved {
+		pause := now - e.lastToken
+		if len(e.output) == 1 {
+			pause = 0
+		}
+		c.table.moves.continued(e, pause, out)
+	}
 	c.table.output++
 	e.lastToken = now
 }

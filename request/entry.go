@@ -77,7 +77,8 @@ type entry struct {
 	delivered bool             // Finish was delivered
 	cancelled bool             // FinishRequests was sent in the current epoch
 
-	suspicion int // crashes in a row without progress
+	moved     bool // an engine has lost it since its last token
+	suspicion int  // crashes in a row without progress
 
 	arrived, lastToken time.Duration
 

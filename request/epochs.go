@@ -87,6 +87,7 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 func (c *Core) leave(e *entry) {
 	switch {
 	case e.finish == nil && e.place == placeEngine:
+		c.table.moves.move(e)
 		e.become(placeWaiting)
 	case e.finish != nil:
 		if e.place == placeEngine {

@@ -36,6 +36,9 @@ func (c *Core) finish(now time.Duration, e *entry, f messages.Finish, out *messa
 		e.releaseTokens(true)
 	}
 	e.finish = &f
+	if e.moved {
+		t.moves.continued(e, 0, out)
+	}
 	e.usage = e.usageNow()
 	e.stream, e.stops = nil, nil
 	if e.place == placeHeld || e.place == placeWaiting {

@@ -35,6 +35,7 @@ type Table struct {
 	output       int // their output tokens
 	turnover     int // running requests that ended since the backlog was last empty
 	throughput   throughput
+	moves        moves
 
 	nextTicket messages.Ticket
 	tickets    map[messages.Ticket]messages.ToIntake // open questions to the engine

@@ -51,6 +51,7 @@ func (e *Engine) shellOptions(role messages.Actor, path string, routes routeFunc
 	return shell.Options{
 		Role: role, Route: routes,
 		Meter: e.spec.Meter, Log: e.spec.Log, Clock: e.spec.Clock, After: e.spec.After, Intercept: e.intercept(path, role),
+		OnNote:  e.spec.OnNote,
 		OnStart: e.spec.Roster.Entry(path, role.String()).Begin,
 	}
 }

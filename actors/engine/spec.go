@@ -46,9 +46,10 @@ type Spec struct {
 	Chaos bool
 	// OnNotice is called when an epoch begins or ends, with the actor that has caused it,
 	// OnBarren when Barren or more epochs in a row have ended without a token. They must
-	// not block. nil: nobody is told.
+	// not block. OnNote gets what cores note for the operator. nil: nobody is told.
 	OnNotice func(path, text string)
 	OnBarren func()
+	OnNote   func(messages.Note)
 	// OnFatal is called when the engine gives up: the device failed for good or does not
 	// become idle. It must end the process, or pass the requests on, without blocking.
 	OnFatal  func(error)

@@ -105,7 +105,7 @@ func (s *state) add(e report.Event) {
 
 func (s *state) append(e report.Event) {
 	e = s.log.add(e)
-	if e.Node == s.node.name && passedOn(e.Kind) {
+	if e.Node == s.node.name && (e.Kind == "action" || e.Kind == "state") { // the others are logged where they happen
 		s.node.opt.Log.Info().Str("event", e.Kind).Str("actor", e.Actor).Str("operator", e.Operator).Msg(e.Text)
 	}
 	for r := range s.readers {

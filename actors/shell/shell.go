@@ -56,6 +56,8 @@ type Options struct {
 	OnPanic func(ctx actor.Context, msg any, fail *messages.FailEpoch)
 	// Intercept, if not nil, sees every message before the core: tests inject crashes.
 	Intercept func(role messages.Actor, msg any)
+	// OnNote, if not nil, gets what is logged for the operator. It must not block.
+	OnNote func(messages.Note)
 	// OnStart, if not nil, is called when an incarnation is made.
 	OnStart func()
 }
@@ -130,6 +132,9 @@ func (a *Actor[M]) carryOut(ctx actor.Context) {
 			level = zerolog.WarnLevel
 		}
 		a.opt.Log.WithLevel(level).Str("actor", a.opt.Role.String()).Msg(n.Text)
+		if a.opt.OnNote != nil {
+			a.opt.OnNote(n)
+		}
 	}
 	a.out.Reset()
 }

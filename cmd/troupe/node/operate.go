@@ -211,7 +211,7 @@ func (s *supervised) emptied(ctx context.Context, cause string) (string, error) 
 		return "", err
 	}
 	if aborted > 0 {
-		return fmt.Sprintf("; %s not end within drain-timeout and aborted", count(aborted, "request did", "requests did")), nil
+		return fmt.Sprintf("; %s not end within drain-timeout and got an error", count(aborted, "request did", "requests did")), nil
 	}
 	return "; its requests have moved or ended", nil
 }

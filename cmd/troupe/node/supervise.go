@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	supervision "github.com/troupe-engine/troupe/actors/node"
@@ -114,6 +115,11 @@ func (s *supervised) memberEvent(e members.Event) {
 // observe adds what operators need to the description of an engine.
 func (s *supervised) observe(spec *engine.Spec) {
 	spec.Roster, spec.Chaos = s.roster, s.node.Config().Chaos
+	spec.OnNote = func(m messages.Note) {
+		if m.Moved > 0 {
+			s.record(report.Event{Kind: "moved", Actor: spec.Name, Text: m.Text, PauseMS: float64(m.Pause) / float64(time.Millisecond)})
+		}
+	}
 	spec.OnNotice = func(path, text string) { s.record(report.Event{Kind: "epoch", Actor: path, Text: text}) }
 }
 
