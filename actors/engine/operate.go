@@ -149,7 +149,7 @@ func (e *Engine) Nudge(path string) {
 		send(&messages.DropSubscription{ID: math.MaxUint64})
 		return
 	case messages.Dispatch.String():
-		send(&messages.EngineReported{Engine: nobody})
+		send(&messages.EngineReported{Header: messages.Header{Engine: nobody}})
 		return
 	case messages.Portal.String():
 		send(&messages.GatewayLeft{Gateway: nobody})

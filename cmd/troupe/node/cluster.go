@@ -173,7 +173,7 @@ func (g *clustered) frontSpec(r *room, table request.TableOptions, pageSize int)
 	spec := engine.Spec{
 		Name:     "gateway-" + r.name,
 		Intake:   intake.Options{Table: request.NewTable(table)},
-		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}},
+		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}, ResumeWait: c.Cluster.ResumeWait},
 		Cache:    radix.Options{PageSize: pageSize, Disabled: c.DisableRadixCache},
 		Meter:    r.meter, Log: n.opt.Log.With().Str("model", r.name).Logger(), OnFatal: n.Fail,
 	}
@@ -196,6 +196,7 @@ func (g *clustered) add(r *room, spec engine.Spec, m httpapi.Model) error {
 	if r.Engine, err = engine.Start(n.System, spec); err != nil {
 		return err
 	}
+	n.System.Root.Send(r.Engine.Dispatch(), &messages.ResumeDue{}) // from now on requests wait, for a limited time
 	r.Room = &cluster.Room{Dispatch: r.Engine.Dispatch(), Limits: wireLimits(int(m.Context), m.Tokenizer.VocabSize())}
 	r.served = &httpapi.Served{Model: m, Engine: r, Steps: func() float64 { return r.meter.Value(messages.GenerationTokens) }}
 	if spec.Observer != nil {
