@@ -57,7 +57,7 @@
 //
 //	options detokenizer sink stop textbuffer throughput engine
 //	entry
-//	backlog
+//	backlog moves
 //	table
 //	wait validate
 //	refuse

@@ -123,7 +123,7 @@ func TestProtocolTableHasTheReplies(t *testing.T) {
 func sentBy(c *checked, role string) (sent []edge) {
 	player := role
 	for name, file := range c.files {
-		if role = player; c.path == "actors/engine" && name == "engine" {
+		if role = player; c.path == "actors/engine" && (name == "engine" || name == "operate") {
 			role = "owner"
 		}
 		for _, d := range file.Decls {
