@@ -119,7 +119,7 @@ func (n *Node) Stop(ctx context.Context) error {
 
 // mostPending bounds the events that wait for the actor. More are dropped, and a gap
 // event says how many.
-const mostPending = 4096
+const mostPending = 1024
 
 // Record appends an event. Node, At and Number are set if they are zero. It does not block.
 func (n *Node) Record(e report.Event) {

@@ -119,7 +119,7 @@ func (n *Node) find(others []Peer, name string) (*Peer, *report.Error) {
 // unknown is the error of a name that is not there, with the nearest one.
 func unknown(what, name string, known []string) *report.Error {
 	text := fmt.Sprintf("unknown %s %.100s", what, name)
-	if near := suggest.Nearest(name, known, 1+len(name)/2); near != "" {
+	if near := suggest.Nearest(name, known, len(name)/2); near != "" {
 		text += fmt.Sprintf("; did you mean %s?", near)
 	} else if len(known) <= 20 {
 		text += "; use one of " + strings.Join(known, ", ")

@@ -1,0 +1,456 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/actors/roster"
+	"github.com/troupe-engine/troupe/cluster/report"
+)
+
+// process is what a node answers for.
+type process struct {
+	report.Node
+	roster *roster.Roster
+	acting chan string   // the paths of actions, if not nil
+	held   chan struct{} // what actions wait for, if not nil
+	err    error
+}
+
+func (p *process) Report() report.Node { return p.Node }
+
+func (p *process) Act(_ context.Context, a *report.Action, path string) (string, error) {
+	if p.acting != nil {
+		p.acting <- path
+		<-p.held
+	}
+	return a.Action + " done", p.err
+}
+
+// Nudge lets an actor look whether it must crash, as its shell does.
+func (p *process) Nudge(path string) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.roster.Entry(path, "").Failed(fmt.Sprint(r), true)
+		}
+	}()
+	p.roster.Entry(path, "").Trip()
+}
+
+// world are nodes that reach each other.
+type world struct {
+	mu    sync.Mutex
+	nodes map[string]*Node // by address, which is the name
+	lost  map[string]bool
+	calls map[string]int
+}
+
+// peers are those of one node.
+type peers struct {
+	*world
+	self string
+}
+
+func (p peers) Peers(context.Context) (list []Peer, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, n := range p.nodes {
+		if at != p.self {
+			list = append(list, Peer{Address: at, Lost: p.lost[at], Node: report.Node{Name: at, Incarnation: at, State: report.Ready, Model: n.opt.Process.Report().Model}})
+		}
+	}
+	return list, nil
+}
+
+var errGone = errors.New("connection refused")
+
+func (p peers) Ask(ctx context.Context, address, kind string, question []byte, each func([]byte) error) error {
+	p.mu.Lock()
+	n, lost := p.nodes[address], p.lost[address]
+	p.calls[address]++
+	p.mu.Unlock()
+	if lost {
+		return errGone
+	}
+	return n.Answer(ctx, kind, question, each)
+}
+
+func open(t *testing.T, w *world, p *process, change func(*Options)) *Node {
+	t.Helper()
+	if p.roster == nil {
+		p.roster = roster.New(nil)
+	}
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	opt := Options{Process: p, Roster: p.roster, Log: zerolog.Nop(), Answer: 5 * time.Second}
+	if change != nil {
+		change(&opt)
+	}
+	n, err := Start(system, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if w != nil {
+		w.mu.Lock()
+		w.nodes[p.Name] = n
+		w.mu.Unlock()
+		n.Join(peers{w, p.Name})
+	}
+	return n
+}
+
+func newWorld() *world {
+	return &world{nodes: map[string]*Node{}, lost: map[string]bool{}, calls: map[string]int{}}
+}
+
+// find reads events until one has all words.
+func find(t *testing.T, n *Node, words ...string) report.Event {
+	t.Helper()
+	for after := uint64(0); ; {
+		events, err := n.Events(t.Context(), after)
+		if err != nil {
+			t.Fatalf("no event has %q: %v", words, err)
+		}
+		for _, e := range events {
+			after = e.Number
+			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(fmt.Sprintf("%+v", e), w) }) {
+				return e
+			}
+		}
+	}
+}
+
+func wantError(t *testing.T, err error, kind string, words ...string) {
+	t.Helper()
+	var e *report.Error
+	if !errors.As(err, &e) || e.Kind != kind {
+		t.Errorf("%v; want an error of kind %s", err, kind)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(e.Text, w) {
+			t.Errorf("the error %q lacks %q", e.Text, w)
+		}
+	}
+}
+
+func action(what, target string) *report.Action {
+	return &report.Action{Action: what, Target: target, Reason: "a test", Operator: "Ada"}
+}
+
+// A reader waits for events, and one that has missed some is told.
+func TestEventsAreNumberedWithoutGaps(t *testing.T) {
+	n := open(t, nil, &process{Node: report.Node{Name: "a"}}, nil)
+	last, err := n.Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []report.Event, 1)
+	go func() {
+		events, _ := n.Events(t.Context(), last)
+		got <- events
+	}()
+	n.Record(report.Event{Kind: "state", Text: "one"})
+	if events := <-got; len(events) != 1 || events[0].Number != last+1 || events[0].Node != "a" || events[0].At.IsZero() || events[0].Text != "one" {
+		t.Errorf("%+v", events)
+	}
+	for i := range keep + 5 {
+		n.Record(report.Event{Kind: "state", Text: fmt.Sprint(i)})
+		if i%500 == 499 {
+			find(t, n, fmt.Sprintf("Text:%d ", i)) // else some are dropped
+		}
+	}
+	find(t, n, fmt.Sprintf("Text:%d ", keep+4))
+	if events, _ := n.Events(t.Context(), last+1); events[0].Kind != "gap" || events[0].Number != last+6 || events[1].Number != last+7 || len(events) != mostEvents {
+		t.Errorf("a slow reader gets %d events, the first ones %+v", len(events), events[:2])
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if events, err := n.Events(ctx, last+keep+100); err == nil && len(events) == 0 {
+		t.Error("a reader that left got an answer")
+	}
+}
+
+// Readers are bounded, and one that leaves makes room.
+func TestReadersAreBounded(t *testing.T) {
+	n := open(t, nil, &process{Node: report.Node{Name: "a"}}, nil)
+	last, _ := n.Last(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, mostReaders+1)
+	for range mostReaders + 1 {
+		go func() {
+			_, err := n.Events(ctx, last)
+			ended <- err
+		}()
+	}
+	wantError(t, <-ended, report.Refused, "readers")
+	cancel()
+	for range mostReaders {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a reader ended with %v", err)
+		}
+	}
+	next := make(chan error, 1)
+	go func() {
+		_, err := n.Events(t.Context(), last)
+		next <- err
+	}()
+	n.Record(report.Event{Kind: "state"})
+	if err := <-next; err != nil {
+		t.Errorf("after they have left: %v", err)
+	}
+}
+
+// Events that come faster than the actor records them are counted, and not kept.
+func TestTooManyEventsAreDropped(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var block atomic.Bool
+	n := open(t, nil, &process{Node: report.Node{Name: "a"}}, func(o *Options) {
+		o.Now = func() time.Time {
+			if block.Swap(false) {
+				close(entered)
+				<-leave
+			}
+			return time.UnixMilli(5)
+		}
+	})
+	block.Store(true)
+	n.system.Root.Send(n.pid, newReader(1)) // its answer has the time
+	<-entered
+	for range mostPending + 3 {
+		n.Record(report.Event{Kind: "state", At: time.UnixMilli(8)})
+	}
+	close(leave)
+	find(t, n, "Kind:gap", "3 events came too fast")
+}
+
+// Every node has the events of all, those of its own view not of others.
+func TestNodesFollowEachOther(t *testing.T) {
+	w := newWorld()
+	a := open(t, w, &process{Node: report.Node{Name: "a"}}, nil)
+	a.Record(report.Event{Kind: "epoch", Text: "before b came"})
+	b := open(t, w, &process{Node: report.Node{Name: "b"}}, nil)
+	if e := find(t, b, "before b came"); e.Node != "a" {
+		t.Errorf("%+v", e)
+	}
+	a.Record(report.Event{Kind: "joined", Node: "b", Text: "b has joined"})
+	a.Record(report.Event{Kind: "panic", Actor: "engine/intake", Text: "oops"})
+	e := find(t, b, "oops")
+	if e.Node != "a" || e.Actor != "engine/intake" {
+		t.Errorf("%+v", e)
+	}
+	b.Record(report.Event{Kind: "state", Text: "of b"})
+	find(t, a, "of b", "Node:b")
+	events, _ := b.Events(t.Context(), 0)
+	for i, e := range events {
+		if strings.Contains(e.Text, "has joined") {
+			t.Errorf("b was told of %+v", e)
+		}
+		if i > 0 && e.Number != events[i-1].Number+1 {
+			t.Errorf("number %d after %d", e.Number, events[i-1].Number)
+		}
+	}
+	for _, n := range []*Node{a, b} {
+		events, _ := n.Events(t.Context(), 0)
+		seen := map[string]int{}
+		for _, e := range events {
+			if seen[e.Text]++; seen[e.Text] > 1 {
+				t.Errorf("%s has %q twice", n.name, e.Text)
+			}
+		}
+	}
+}
+
+func TestQuestionsAboutTheCluster(t *testing.T) {
+	w := newWorld()
+	a := open(t, w, &process{Node: report.Node{Name: "a", State: report.Ready, Epoch: 1}}, nil)
+	b := &process{Node: report.Node{Name: "b", State: report.Draining, Epoch: 7}, roster: roster.New(nil)}
+	b.roster.Entry("engine/former", "former").Failed("boom", true)
+	open(t, w, b, nil)
+	c := open(t, w, &process{Node: report.Node{Name: "c", State: report.Ready}}, nil)
+	w.mu.Lock()
+	w.lost["c"] = true
+	w.mu.Unlock()
+	for _, n := range []*Node{a, w.nodes["b"]} {
+		nodes := n.Nodes(t.Context())
+		if len(nodes) != 3 || nodes[0].Epoch != 1 || nodes[1].State != report.Draining || nodes[1].LastFailure == nil || nodes[1].LastFailure.Cause != "boom" ||
+			nodes[1].Restarts != 1 || nodes[2].State != report.Lost {
+			t.Errorf("%s sees %+v", n.name, nodes)
+		}
+	}
+	list, err := a.Actors(t.Context(), "")
+	if err != nil || len(list) != 3 || list[0].Node != "a" || list[0].Path != "node" || list[1].Node != "b" || list[1].Path != "engine/former" || list[1].LastFailure.Cause != "boom" {
+		t.Errorf("%+v %v", list, err)
+	}
+	if list, err = c.Actors(t.Context(), "b"); err != nil || len(list) != 2 {
+		t.Errorf("%+v %v", list, err)
+	}
+	_, err = a.Actors(t.Context(), "d")
+	wantError(t, err, report.Unknown, "unknown node d", "a, b, c")
+	_, err = a.Actors(t.Context(), "c")
+	wantError(t, err, report.Unreachable, "node c")
+	if err := a.Answer(t.Context(), "weather", nil, nil); err == nil || !strings.Contains(err.Error(), "unknown question") {
+		t.Errorf("%v", err)
+	}
+	for _, kind := range []string{askAct, askEvents} {
+		if err := a.Answer(t.Context(), kind, []byte("{"), nil); err == nil {
+			t.Errorf("%s: nonsense is answered", kind)
+		}
+	}
+}
+
+func TestActionsGoToTheirNode(t *testing.T) {
+	w := newWorld()
+	a := open(t, w, &process{Node: report.Node{Name: "a", State: report.Ready, Model: "m"}}, nil)
+	p := &process{Node: report.Node{Name: "b", State: report.Ready, Model: "m"}, roster: roster.New(nil)}
+	p.roster.Entry("engine/portal", "portal")
+	b := open(t, w, p, nil)
+	o, err := a.Act(t.Context(), action("restart", "b/engine/portal"))
+	if err != nil || *o != (report.Outcome{Node: "b", Path: "engine/portal", Outcome: "restart done"}) {
+		t.Fatalf("%+v %v", o, err)
+	}
+	for _, n := range []*Node{a, b} {
+		if e := find(t, n, "Kind:action", "restart of b/engine/portal (a test): restart done"); e.Operator != "Ada" || e.Node != "b" {
+			t.Errorf("%s has %+v", n.name, e)
+		}
+	}
+	for target, words := range map[string][]string{"b/engine/portl": {"unknown actor engine/portl", "engine/portal?"}, "bb": {"unknown node bb", "b?"}} {
+		_, err = a.Act(t.Context(), action("restart", target))
+		wantError(t, err, report.Unknown, words...)
+	}
+	bad := action("restart", "b")
+	bad.Reason = " "
+	_, err = a.Act(t.Context(), bad)
+	wantError(t, err, report.Invalid, "reason is missing")
+	_, err = a.Act(t.Context(), action("crash", "b/engine/portal"))
+	wantError(t, err, report.Refused, "debug-chaos")
+	p.err = errors.New("it burns")
+	_, err = a.Act(t.Context(), action("drain", "b"))
+	wantError(t, err, report.Unfinished, "it burns")
+	find(t, a, "drain of b (a test) was not carried out: it burns")
+	w.mu.Lock()
+	w.lost["b"] = true
+	w.mu.Unlock()
+	_, err = a.Act(t.Context(), action("undrain", "b"))
+	wantError(t, err, report.Unreachable, "node b")
+}
+
+// Two operators at once: the second one learns of the first.
+func TestOneActionAtATime(t *testing.T) {
+	p := &process{Node: report.Node{Name: "a"}, roster: roster.New(nil), acting: make(chan string), held: make(chan struct{})}
+	p.roster.Entry("engine/portal", "portal")
+	p.roster.Entry("engine/intake", "intake")
+	n := open(t, nil, p, nil)
+	done := make(chan error, 2)
+	act := func(a *report.Action) {
+		_, err := n.Act(t.Context(), a)
+		done <- err
+	}
+	go act(action("restart", "a/engine/portal"))
+	<-p.acting
+	for _, target := range []string{"a/engine/portal", "a"} {
+		second := action("restart", target)
+		second.Operator = "Grace"
+		_, err := n.Act(t.Context(), second)
+		wantError(t, err, report.InProgress, "restart of a/engine/portal is under way", "Ada")
+	}
+	go act(action("restart", "a/engine/intake")) // another one
+	<-p.acting
+	close(p.held)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	go act(action("restart", "a/engine/portal"))
+	<-p.acting
+	if err := <-done; err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// An operator who does not wait does not end an action.
+func TestAnActionGoesOnWithoutItsOperator(t *testing.T) {
+	p := &process{Node: report.Node{Name: "a"}, acting: make(chan string), held: make(chan struct{})}
+	n := open(t, nil, p, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := n.Act(ctx, action("drain", "a"))
+		done <- err
+	}()
+	<-p.acting
+	cancel()
+	wantError(t, <-done, report.Unfinished, "goes on")
+	close(p.held)
+	find(t, n, "drain of a (a test): drain done")
+}
+
+func TestTheLastEngineNeedsForce(t *testing.T) {
+	w := newWorld()
+	of := func(name, model, state string) *process {
+		return &process{Node: report.Node{Name: name, Model: model, State: state}}
+	}
+	a := open(t, w, of("a", "m", report.Ready), nil)
+	open(t, w, of("b", "other", report.Ready), nil)
+	c := of("c", "m", report.Draining)
+	open(t, w, c, nil)
+	gateway := open(t, w, of("gateway", "", report.Ready), nil)
+	for _, what := range []string{"drain", "stop", "restart"} {
+		_, err := a.Act(t.Context(), action(what, "a"))
+		wantError(t, err, report.Refused, "last engine of the model m", "force")
+		forced := action(what, "a")
+		forced.Force = true
+		if _, err := a.Act(t.Context(), forced); err != nil {
+			t.Error(err)
+		}
+		for _, other := range []string{"c", "gateway"} {
+			if _, err := gateway.Act(t.Context(), action(what, other)); err != nil {
+				t.Errorf("%s of %s: %v", what, other, err)
+			}
+		}
+	}
+	c.State = report.Ready
+	if _, err := gateway.Act(t.Context(), action("drain", "a")); err != nil {
+		t.Errorf("with another engine: %v", err)
+	}
+}
+
+// The actor panics at its next message, the node's own too, and nothing is lost.
+func TestCrash(t *testing.T) {
+	p := &process{Node: report.Node{Name: "a"}}
+	p.roster = roster.New(nil)
+	p.roster.Entry("engine/queue", "queue")
+	p.roster.Entry("gone", "link").Stopped()
+	n := open(t, nil, p, func(o *Options) { o.Chaos = true })
+	n.Record(report.Event{Kind: "state", Text: "before"})
+	for _, path := range []string{"engine/queue", Name, Name} {
+		if o, err := n.Act(t.Context(), action("crash", "a/"+path)); err != nil || !strings.Contains(o.Outcome, path+" panicked") {
+			t.Errorf("%s: %+v %v", path, o, err)
+		}
+		if last := p.roster.Find(path).LastFailure(); last == nil || !strings.Contains(last.Cause, "asked for a crash: a test") {
+			t.Errorf("%s: %+v", path, last)
+		}
+	}
+	find(t, n, "before")
+	_, err := n.Act(t.Context(), action("crash", "a/gone"))
+	wantError(t, err, report.Refused, "is stopped")
+	if restarts := n.Nodes(t.Context())[0].Restarts; restarts != 3 {
+		t.Errorf("%d restarts", restarts)
+	}
+}
