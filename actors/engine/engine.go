@@ -100,6 +100,7 @@ type member struct {
 	idle   atomic.Bool  // no actors, and no epoch follows
 	token  atomic.Bool  // the epoch has computed one; written by the former's mailbox too
 
+	fault string // why the supervisor has panicked; written by the root before it restarts it
 	// Used on the supervisor's mailbox only.
 	life    lifecycle
 	endedAt time.Duration // the last epoch

@@ -119,3 +119,80 @@ func TestAnyOrderOfEventsKeepsTheInvariants(t *testing.T) {
 		}
 	})
 }
+
+// cycle ends the epoch of a lifecycle and returns what was asked for after it.
+func endEpoch(l *lifecycle, fail *messages.FailEpoch) (ended *messages.EpochEnded, timers []messages.Timer) {
+	out := &messages.Outbox{}
+	l.step(0, fail, out)
+	l.step(0, childrenStopped{l.epoch}, out)
+	out.Reset()
+	l.step(0, &messages.DeviceQuiesced{Header: l.header()}, out)
+	return out.Sends[0].Msg.(*messages.EpochEnded), out.Timers
+}
+
+// An operator's restart suspects nobody, has no pause, and does not wait for one.
+func TestAPlannedEndIsNoFailure(t *testing.T) {
+	l, out := newLifecycle(), &messages.Outbox{}
+	l.step(0, &messages.EpochDue{}, out)
+	ended, timers := endEpoch(l, &messages.FailEpoch{Cause: "an operator asked", Planned: true})
+	if ended.Suspects != nil || timers[0].After != 0 || l.failures != 0 || l.barren != 0 {
+		t.Errorf("%+v, a pause of %v, %d failures", ended, timers[0].After, l.failures)
+	}
+	l.step(0, timers[0].Msg, out)
+	_, timers = endEpoch(l, &messages.FailEpoch{Cause: "boom"})
+	if timers[0].After == 0 {
+		t.Fatal("a failure has no pause")
+	}
+	if do := l.step(0, &messages.FailEpoch{Planned: true}, out); !do.start || l.epoch != 3 {
+		t.Errorf("in a pause: %+v, epoch %d", do, l.epoch)
+	}
+	if do := l.step(0, timers[0].Msg, out); do != (effects{}) {
+		t.Errorf("the end of the pause that was cut short: %+v", do)
+	}
+}
+
+// Held epochs do not begin, whenever the operator asked for it.
+func TestHeldEpochsWait(t *testing.T) {
+	hold := &messages.FailEpoch{Cause: "an operator asked", Planned: true, Hold: true}
+	for _, at := range []string{"running", "stopping", "quiescing", "pausing"} {
+		l, out := newLifecycle(), &messages.Outbox{}
+		if do := l.step(0, &messages.StartEpochs{}, out); do.start {
+			t.Fatal("what is not held was started")
+		}
+		l.step(0, &messages.EpochDue{}, out)
+		step := func(phase string, event any) {
+			if at == phase {
+				l.step(0, hold, out)
+			}
+			if l.phase == running || phase != "running" || at != "running" {
+				l.step(0, event, out)
+			}
+		}
+		step("running", &messages.FailEpoch{Cause: "boom"})
+		step("stopping", childrenStopped{1})
+		step("quiescing", &messages.DeviceQuiesced{Header: l.header()})
+		step("pausing", &messages.EpochDue{Header: l.header()})
+		if l.phase != pausing || l.epoch != 1 {
+			t.Errorf("held while %s: phase %d of epoch %d", at, l.phase, l.epoch)
+		}
+		if do := l.step(0, &messages.StartEpochs{}, out); !do.start || l.epoch != 2 {
+			t.Errorf("held while %s, then started: %+v", at, do)
+		}
+	}
+}
+
+// Epochs without a token are counted until one has a token.
+func TestBarrenEpochs(t *testing.T) {
+	l := newLifecycle()
+	for i, c := range []struct {
+		token, planned bool
+		want           int
+	}{{want: 1}, {want: 2}, {planned: true, want: 2}, {want: 3}, {token: true, want: 0}, {want: 1}, {token: true, planned: true, want: 0}} {
+		l.step(0, &messages.EpochDue{Header: l.header()}, &messages.Outbox{})
+		l.token = c.token
+		endEpoch(l, &messages.FailEpoch{Planned: c.planned})
+		if l.barren != c.want {
+			t.Errorf("after epoch %d: %d", i+1, l.barren)
+		}
+	}
+}

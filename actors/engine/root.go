@@ -62,6 +62,11 @@ func (r root) spawn(ctx actor.Context, props *actor.Props, name string) {
 // they are not restarted, because it would wait forever for the end of the new actor.
 func (r root) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	r.spec.Roster.Entry(child.Id, "").Failed(shell.Fault(reason), !r.stopping)
+	for _, m := range r.members {
+		if m.pid.Id == child.Id {
+			m.fault = shell.Fault(reason)
+		}
+	}
 	if r.stopping {
 		sup.StopChildren(child)
 		return

@@ -47,7 +47,7 @@ func (s *supervisor) resume(ctx actor.Context) {
 		s.handle(ctx, &messages.EpochDue{Header: s.life.header()})
 	case running, stopping:
 		clear(s.running)
-		s.handle(ctx, &messages.FailEpoch{From: messages.Supervisor, Cause: "bug in the server: the supervisor panicked and was restarted; please report it"})
+		s.handle(ctx, &messages.FailEpoch{From: messages.Supervisor, Cause: "bug in the server: the supervisor panicked and was restarted; please report it: " + s.fault})
 		s.handle(ctx, childrenStopped{s.life.epoch})
 	case quiescing:
 		s.quiesce(ctx)
