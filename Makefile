@@ -12,8 +12,9 @@ BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$
 # data if necessary and prints its folder. Only the target conformance runs it.
 UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
+CHAOS   ?= 30m
 
-.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross
+.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,9 @@ soak: ## full matrices, thousands of schedules, five minutes of 64 clients
 	TROUPE_SOAK=1 $(GO) test -tags invariants -timeout 90m -count=1 ./...
 	TROUPE_SOAK=1 $(GO) test -timeout 30m -count=1 -run Soak ./lab/replay
 	TROUPE_ALONE=1 $(GO) test -count=1 -run 'TestStarvationSoak|TestProbesSoak|TestOverload' -v ./cmd/troupe/node
+
+chaos: ## break the processes and links of a cluster for CHAOS (30m); TROUPE_SEED=N repeats a plan
+	TROUPE_CHAOS=$(CHAOS) $(GO) test -tags invariants -timeout 0 -count=1 -run '^TestChaos$$' -v ./testkit/clustertest
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -3,10 +3,12 @@ package clustertest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // echo answers every byte with the same one until the test ends.
@@ -116,6 +118,22 @@ func TestStreamsAndWholeAnswersAreCompared(t *testing.T) {
 	two, err2 := whole([]byte(`{"id":"2","text":"a","meta_info":{"e2e_latency":4,"cached_tokens":2,"output_ids":[1,3]}}`))
 	if err != nil || err2 != nil || one == two {
 		t.Errorf("%s and %s: %v %v", one, two, err, err2)
+	}
+}
+
+func TestAPlanIsOfItsSeed(t *testing.T) {
+	text := func(seed uint64) string { return fmt.Sprint(Plan(seed, 10*time.Minute, time.Second)) }
+	if text(1) != text(1) || text(1) == text(2) {
+		t.Error("the plan does not depend on its seed alone")
+	}
+	plan, seen := Plan(1, 10*time.Minute, time.Second), map[Kind]int{}
+	for i, f := range plan {
+		if seen[f.Kind]++; i < len(weights) && seen[f.Kind] > 1 {
+			t.Errorf("%q came twice among the first %d", f.Kind, len(weights))
+		}
+	}
+	if len(seen) != len(weights) || len(plan) < 500 || len(plan) > 700 {
+		t.Errorf("%d faults in 10 minutes, %v", len(plan), seen)
 	}
 }
 
