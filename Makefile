@@ -14,7 +14,7 @@ UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
 CHAOS   ?= 30m
 
-.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos
+.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ soak: ## full matrices, thousands of schedules, five minutes of 64 clients
 
 chaos: ## break the processes and links of a cluster for CHAOS (30m); TROUPE_SEED=N repeats a plan
 	TROUPE_CHAOS=$(CHAOS) $(GO) test -tags invariants -timeout 0 -count=1 -run '^TestChaos$$' -v ./testkit/clustertest
+
+failover: ## measure how long streams are silent after a fault; nothing else should run (15 minutes)
+	TROUPE_ALONE=1 $(GO) test -timeout 60m -count=1 -run 'TestFailover|TestCutOffFailover|TestSaturated' -v ./testkit/clustertest
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

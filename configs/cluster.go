@@ -83,6 +83,8 @@ func (c *Config) clusterSettings() []setting {
 		{key: "cluster-resume-wait", to: &k.ResumeWait, marks: serve, check: within(0, longest),
 			usage: "how long requests wait for an engine that can continue them; then they get 503. 0: without end"},
 		{key: "debug-step-time", to: &c.StepTime, marks: serve, check: within(0, time.Hour), usage: "every step takes at least this long, to test what happens during one; 0: no wait. Example: 20ms"},
+		{key: "debug-kill-token", to: &c.KillToken, marks: serve, check: within(0, 1<<31-1),
+			usage: "an engine's process ends at a request whose prompt contains this token id, to test that one request does not end all others; 0: none. Needs debug-chaos"},
 		{key: "debug-chaos", to: &c.Chaos, marks: serve, usage: "allow the action crash of troupe cluster, which makes an actor panic at its next message. For tests"},
 	}
 }
@@ -90,6 +92,7 @@ func (c *Config) clusterSettings() []setting {
 // validateCluster reports contradictions of the cluster settings.
 func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
 	k := &c.Cluster
+	clash(c.KillToken != 0 && !c.Chaos, "debug-kill-token", "debug-chaos", "debug-kill-token has no effect without debug-chaos; set it, too")
 	if k.Role == "" {
 		return
 	}

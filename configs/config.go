@@ -71,9 +71,10 @@ type Config struct {
 	KVLayout          string
 	DisableRadixCache bool
 
-	Cluster  Cluster
-	StepTime time.Duration // of every step at least; 0: no wait
-	Chaos    bool          // actors may be made to panic
+	Cluster   Cluster
+	StepTime  time.Duration // of every step at least; 0: no wait
+	Chaos     bool          // actors may be made to panic
+	KillToken int           // a prompt with it ends the process; 0: none
 
 	WatchdogTimeout time.Duration // 0: never
 	RecordTrace     string        // "": no recording

@@ -11,7 +11,7 @@
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
 //	cluster                        a node of a cluster: its gateway's models, its engine behind a portal
 //	supervise, operate, probation  what operators see and ask for; an engine that takes itself out
-//	steptime                       steps that take a time, for tests
+//	steptime, killtoken            steps that take a time, requests that end the process, for tests
 //	log                            log lines of the actor runtime; the log level
 package node
 

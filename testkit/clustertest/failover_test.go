@@ -1,0 +1,244 @@
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// alone: nothing else runs on this machine, so real time can be measured.
+var alone = os.Getenv("TROUPE_ALONE") == "1"
+
+func onlyAlone(t *testing.T) {
+	t.Helper()
+	if !alone {
+		t.Skip("measures real time; set TROUPE_ALONE=1 where nothing else runs, as make failover does")
+	}
+}
+
+// flow is a stream whose tokens are watched.
+type flow struct {
+	mu     sync.Mutex
+	events []time.Time
+}
+
+func (f *flow) add(_ *Request, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, at)
+}
+
+// recovered is the time from a fault until the stream went on: until the end of its longest
+// silence since. Tokens that were on their way at the fault do not count.
+func (f *flow) recovered(fault time.Time) (time.Duration, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, longest, end := fault, time.Duration(0), time.Time{}
+	for _, at := range f.events {
+		if at.After(fault) {
+			if at.Sub(last) > longest {
+				longest, end = at.Sub(last), at
+			}
+			last = at
+		}
+	}
+	return end.Sub(fault), !end.IsZero()
+}
+
+// since counts the events after a time.
+func (f *flow) since(fault time.Time) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range f.events {
+		if at.After(fault) {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	flows    = 16
+	flowStep = 20 * time.Millisecond
+)
+
+// failover breaks the engine that computes all streams, again and again, and measures how
+// long they are silent. breaks breaks an engine, mend lets it join again.
+func failover(t *testing.T, peerTimeout time.Duration, faults int, opt Options, breaks func(*Node) time.Time, mend func(*Node)) (recovered Pauses) {
+	opt.Gateways, opt.Engines = 1, 2
+	opt.Args = append(opt.Args, "--debug-step-time", flowStep.String(), "--cluster-peer-timeout", peerTimeout.String())
+	c := Start(t, opt)
+	g := c.Gateways[0]
+	busy, other := c.Engines[0], c.Engines[1]
+	other.Kill()
+	Eventually(t, "the gateway has one engine", patience, func() bool { return g.Engines() == 1 })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var list []*flow
+	var all sync.WaitGroup
+	client := NewClient(flows)
+	for i := range flows {
+		f := &flow{}
+		list = append(list, f)
+		q := &Request{Path: "/v1/completions", Stream: true, Body: map[string]any{"prompt": strings.Repeat(stories[i%len(stories)], 1+i%4), "stream": true,
+			"max_tokens": 900, "ignore_eos": true, "seed": i, "temperature": 1}}
+		all.Go(func() {
+			one := &Client{HTTP: client.HTTP, Event: f.add}
+			for ctx.Err() == nil {
+				if _, err := one.Do(ctx, g.URL, q); err != nil && ctx.Err() == nil {
+					t.Errorf("a stream: %v", err)
+					return
+				}
+			}
+		})
+	}
+	defer all.Wait()
+	defer stop()
+	other.Start()
+	Eventually(t, "the gateway has two engines", patience, func() bool { return g.Engines() == 2 })
+	for range faults {
+		for _, f := range list { // all compute, so all are on the busy engine or have been since the last fault
+			begin := time.Now()
+			Eventually(t, "every stream has tokens", patience, func() bool { return f.since(begin) >= 5 })
+		}
+		running := int(busy.Metric("troupe_num_running_reqs"))
+		at := breaks(busy)
+		<-time.After(time.Until(at.Add(2*peerTimeout + time.Second)))
+		var pauses Pauses
+		for _, f := range list {
+			d, ok := f.recovered(at)
+			if !ok {
+				t.Fatalf("a stream has not gone on %v after the fault", time.Since(at))
+			}
+			pauses = append(pauses, d)
+		}
+		// Streams that had ended and begun again may have been on the other engine: those
+		// that were silent for the shortest time.
+		for len(pauses) > running {
+			least := 0
+			for i := range pauses {
+				if pauses[i] < pauses[least] {
+					least = i
+				}
+			}
+			pauses = append(pauses[:least], pauses[least+1:]...)
+		}
+		recovered = append(recovered, pauses...)
+		mend(busy)
+		Eventually(t, "the gateway has two engines", patience, func() bool { return g.Engines() == 2 })
+		busy, other = other, busy
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	return recovered
+}
+
+func report(t *testing.T, what string, p Pauses, most time.Duration) {
+	t.Helper()
+	fmt.Printf("| %s | %d | %v | %v | %v | %v |\n", what, len(p), round(p.At(0.5)), round(p.At(0.9)), round(p.At(0.99)), round(p.At(1)))
+	if p.At(0.99) >= most {
+		t.Errorf("%s: the 99th percentile is %v; want less than %v", what, p.At(0.99), most)
+	}
+}
+
+// TestFailover measures the time from a fault to the next token of the streams that the
+// engine computed. It includes the step, which takes 20 ms.
+func TestFailover(t *testing.T) {
+	onlyAlone(t)
+	fmt.Println("| fault | streams | p50 | p90 | p99 | max |\n|---|---|---|---|---|---|")
+	t.Run("killed", func(t *testing.T) {
+		p := failover(t, time.Second, 15, Options{}, (*Node).Kill, (*Node).Start)
+		report(t, "kill -9", p, 100*time.Millisecond)
+	})
+	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
+		t.Run("paused "+timeout.String(), func(t *testing.T) {
+			p := failover(t, timeout, 5, Options{}, func(n *Node) time.Time {
+				at := time.Now()
+				if err := n.Pause(); err != nil {
+					t.Fatal(err)
+				}
+				return at
+			}, func(n *Node) {
+				if err := n.Continue(); err != nil {
+					t.Error(err)
+				}
+			})
+			report(t, fmt.Sprintf("SIGSTOP, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+		})
+		t.Run("frozen "+timeout.String(), func(t *testing.T) {
+			var thaw func()
+			p := failover(t, timeout, 5, Options{AllProxied: true}, func(n *Node) time.Time {
+				at := time.Now()
+				_, thaw = n.Proxy.Freeze(-1)
+				return at
+			}, func(*Node) { thaw() })
+			report(t, fmt.Sprintf("connections frozen, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+		})
+	}
+}
+
+// TestCutOffFailover is TestFailover for an engine whose packets are all lost.
+func TestCutOffFailover(t *testing.T) {
+	onlyAlone(t)
+	network := Isolated(t)
+	if network == nil {
+		return
+	}
+	const timeout = 2 * time.Second
+	p := failover(t, timeout, 5, Options{Network: network}, func(n *Node) time.Time {
+		at := time.Now()
+		if err := n.Place.Cut(); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}, func(n *Node) {
+		if err := n.Place.Mend(); err != nil {
+			t.Error(err)
+		}
+	})
+	report(t, fmt.Sprintf("cut off, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+}
+
+// TestSaturated keeps all processors busy, with streams and with other programs: no link
+// may end, because a slow node is not a lost one. TROUPE_SOAK_TIME is how long (10m).
+func TestSaturated(t *testing.T) {
+	onlyAlone(t)
+	length := 10 * time.Minute
+	if text := os.Getenv("TROUPE_SOAK_TIME"); text != "" {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requests := Workload(3, 200, Lengths{30, 200})
+	x := &load{t: t, client: NewClient(64), requests: requests, want: reference(t, requests)}
+	c := Start(t, Options{Gateways: 2, Engines: 3})
+	x.gateways = c.Gateways
+	ctx, stop := context.WithTimeout(t.Context(), length)
+	defer stop()
+	var hogs sync.WaitGroup
+	for range runtime.NumCPU() { // beside the streams
+		hogs.Go(func() {
+			for ctx.Err() == nil {
+				for range 1 << 20 {
+				}
+			}
+		})
+	}
+	x.run(ctx, 64, 3)
+	hogs.Wait()
+	fmt.Printf("%v of saturated processors: %d requests; longest pauses of streams, %v\n", length, x.answered.Load(), x.pauses)
+	for _, n := range c.Nodes() {
+		for line := range strings.Lines(n.Log()) {
+			if strings.Contains(line, `"event":"unlinked"`) || strings.Contains(line, `"event":"lost"`) {
+				t.Errorf("%s: %s", n.Name, strings.TrimSpace(line))
+			}
+		}
+	}
+}
