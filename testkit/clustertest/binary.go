@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/invariants"
 )
 
 // BinaryVariable names a binary to test instead of a new one.
@@ -19,8 +21,8 @@ var (
 	built    string // path; "" before the first call
 )
 
-// Binary builds the binary with the invariant checks, under the race detector if the test
-// runs under it. It is built once per test process, and Main removes it.
+// Binary builds the binary, with the invariant checks and under the race detector if the
+// test has them. It is built once per test process, and Main removes it.
 func Binary(t testing.TB) string {
 	t.Helper()
 	building.Lock()
@@ -36,7 +38,10 @@ func Binary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "troupe")
-	args := []string{"build", "-tags", "invariants", "-o", path}
+	args := []string{"build", "-o", path}
+	if invariants.Enabled {
+		args = append(args, "-tags", "invariants")
+	}
 	if raced {
 		args = append(args, "-race")
 	}

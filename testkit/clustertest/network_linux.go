@@ -84,7 +84,9 @@ func newNetwork(t testing.TB) *Network {
 	t.Helper()
 	n := &Network{Address: "10.211.0.1"}
 	ip(t, nil, "link set lo up")
-	ip(t, nil, "link add name nodes type bridge")
+	// Without an address of its own the bridge takes that of a port, and its neighbours look
+	// for the old one for seconds when the port is cut off.
+	ip(t, nil, "link add name nodes address 02:00:00:00:00:01 type bridge")
 	ip(t, nil, "addr add "+n.Address+"/24 dev nodes")
 	ip(t, nil, "link set nodes up")
 	return n
