@@ -34,7 +34,9 @@ func (c *Core) relay(m *messages.StepResults, out *messages.Outbox) {
 	released := c.released(r)
 	c.sent = append(c.sent, r)
 	out.ToIntake(&r.StepResults)
-	c.giveBack(&messages.EpochEnded{Cause: "the request moves to another engine", Requests: released}, out)
+	if len(released) > 0 { // otherwise the message would cost memory for each step
+		c.giveBack(&messages.EpochEnded{Cause: "the request moves to another engine", Requests: released}, out)
+	}
 	if c.keeps(int(m.Engine)) {
 		c.isolated(over, out)
 	}

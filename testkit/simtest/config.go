@@ -62,14 +62,15 @@ type Config struct {
 	Cancels float64
 	// SuspectLimit is intake's; 0 keeps quarantine out of the run.
 	SuspectLimit int
-	// Poison has the first call's prompt kill the process of the engine that computes it.
-	Poison bool
+	// Poison has the first call's prompt kill the process of the engine that computes it. The
+	// step takes longer than messages to the gateways, unless the process dies AtOnce.
+	Poison, AtOnce bool
 }
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t gateways=%d cuts=%g deaths=%g poison=%t",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Gateways, c.Cuts, c.Deaths, c.Poison)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t gateways=%d cuts=%g deaths=%g poison=%t once=%t",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Gateways, c.Cuts, c.Deaths, c.Poison, c.AtOnce)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.

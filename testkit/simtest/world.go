@@ -199,13 +199,27 @@ func (w *World) turn() bool {
 // complete lets the device finish a step, or fail in it.
 func (e *engine) complete() {
 	if e.fatal {
-		e.die(true)
+		if e.cfg.AtOnce || !e.tells() {
+			e.die(true)
+		}
 		return
 	}
 	if e.cfg.DeviceErrors > 0 && e.rnd.Float64() < e.cfg.DeviceErrors {
 		e.device.Inject(fakemodel.Fault{Step: e.device.Submitted(), Kind: fakemodel.FailStep})
 	}
 	e.device.Complete()
+}
+
+// tells reports whether an engine's results are still on their way to its gateways.
+func (e *engine) tells() bool {
+	for _, l := range e.links {
+		from, to := l.from.role, l.to.role
+		out := from == messages.Former && to == messages.Portal || (from == messages.Portal || from == messages.Link) && to == messages.Link
+		if out && l.from.engine == e && len(e.mail[l]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // deliver hands a message to its role and carries out the effects.
