@@ -137,6 +137,9 @@ type EpochEnded struct {
 	Header
 	Cause    string
 	Suspects []RequestID // moved
+	// Unsure, of a part: the engine's process has died, and had reported none of the
+	// suspects as admitted.
+	Unsure   bool
 	Requests []RequestID // moved; nil: all of the engine
 	// Seq numbers a part together with the epoch's StepResults.
 	Seq uint64

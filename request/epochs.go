@@ -59,7 +59,8 @@ func (c *Core) endPart(now time.Duration, m *messages.EpochEnded, out *messages.
 }
 
 // countSuspects counts a crash for each suspect. One that was isolated and made no
-// progress ends, unless others are suspected with it.
+// progress ends, unless others are suspected with it. If it is not sure that the engine had
+// begun with it, it gets one more try: a request of another gateway may have been the cause.
 func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated messages.RequestID, out *messages.Outbox) {
 	t := c.table
 	cause, _, _ := strings.Cut(m.Cause, "\n") // the rest is for the log
@@ -74,7 +75,7 @@ func (c *Core) countSuspects(now time.Duration, m *messages.EpochEnded, isolated
 			e.suspicion++
 		}
 	}
-	if e := alone; e != nil && len(suspects) == 1 {
+	if e := alone; e != nil && len(suspects) == 1 && (!m.Unsure || e.suspicion > t.opt.SuspectLimit+1) {
 		c.finish(now, e, messages.Finish{Reason: messages.FinishError, MatchedToken: -1, Message: fmt.Sprintf(
 			"the engine failed %d times in a row while it computed this request, the last time with no other request (%s); this is probably a bug in the server: please report it, and do not send the request again unchanged",
 			e.suspicion, cause)}, out)

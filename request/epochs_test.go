@@ -408,3 +408,22 @@ func TestNoEngineForTooLong(t *testing.T) {
 		t.Errorf("%d requests are open, %v failed", r.table.Open(), r.reading(messages.RequestsFailed))
 	}
 }
+
+// If it is not sure that the engine had begun with a quarantined request, it ends one
+// failure later.
+func TestUnsureSuspects(t *testing.T) {
+	r := newRig(t, letters())
+	r.epoch++
+	r.step(&messages.EpochStarted{Header: messages.Header{Epoch: r.epoch}, Isolates: true})
+	c, _ := r.submit(1, "", submission())
+	for crash := 1; crash <= 4; crash++ {
+		if f := c.read().finish[0]; f != nil {
+			t.Fatalf("ended after %d crashes: %s", crash-1, f.Finish.Message)
+		}
+		r.seq++
+		r.step(&messages.EpochEnded{Header: messages.Header{Epoch: r.epoch}, Seq: r.seq, Unsure: true, Suspects: []messages.RequestID{1}, Requests: []messages.RequestID{1}})
+	}
+	if f := c.read().finish[0]; f == nil || !strings.Contains(f.Finish.Message, "failed 4 times in a row") {
+		t.Errorf("after 4 crashes: %+v", f)
+	}
+}

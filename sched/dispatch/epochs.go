@@ -29,7 +29,7 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 	}
 	end := &messages.EpochEnded{Cause: m.Cause}
 	if !m.Goodbye {
-		end.Suspects = c.suspects(int(m.Engine))
+		end.Suspects, end.Unsure = c.suspects(int(m.Engine))
 	}
 	c.engineDown(int(m.Engine), end, out)
 	e := &c.engines[m.Engine]
@@ -37,8 +37,8 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 }
 
 // suspects are the requests that an engine may have died of: those that it had admitted.
-// If there are none, and it has no other gateway, it has died before it could report them.
-func (c *Core) suspects(engine int) (ids []messages.RequestID) {
+// If there are none, and it has no other gateway, it has probably died before it could report them.
+func (c *Core) suspects(engine int) (ids []messages.RequestID, unsure bool) {
 	all := c.router.Requests(engine)
 	for _, id := range all {
 		if _, ok := c.admitted[id]; ok {
@@ -46,9 +46,9 @@ func (c *Core) suspects(engine int) (ids []messages.RequestID) {
 		}
 	}
 	if len(ids) == 0 && c.engines[engine].gateways == 1 {
-		return all
+		return all, true
 	}
-	return ids
+	return ids, false
 }
 
 func (c *Core) reported(m *messages.EngineReported, out *messages.Outbox) {
@@ -128,7 +128,7 @@ func (c *Core) engineDown(i int, m *messages.EpochEnded, out *messages.Outbox) {
 		delete(c.admitted, id)
 		delete(c.moving, id)
 	}
-	c.giveBack(&messages.EpochEnded{Cause: m.Cause, Suspects: m.Suspects, Requests: lost}, out)
+	c.giveBack(&messages.EpochEnded{Cause: m.Cause, Suspects: m.Suspects, Unsure: m.Unsure, Requests: lost}, out)
 	if c.keeps(i) {
 		c.endIsolation(out)
 	}

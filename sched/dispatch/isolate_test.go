@@ -99,7 +99,7 @@ func TestWithOneEngineTheOthersAreHeld(t *testing.T) {
 	s.step(&messages.EngineReported{Header: header(0, 0), Gateways: 1})
 	s.submit(2)
 	died := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0, Cause: "killed"}), messages.Intake)
-	if !slices.Equal(died.Suspects, []messages.RequestID{9}) || !slices.Equal(died.Requests, []messages.RequestID{9}) {
+	if !died.Unsure || !slices.Equal(died.Suspects, []messages.RequestID{9}) || !slices.Equal(died.Requests, []messages.RequestID{9}) {
 		t.Errorf("intake hears %+v", died)
 	}
 	s.join(0, messages.EngineFacts{})

@@ -26,7 +26,7 @@ func TestEnginesJoinAndLeave(t *testing.T) {
 	}
 	s.step(&messages.StepResults{Header: header(0, 1), Seq: 1, Admitted: []messages.RequestID{1}})
 	lost := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0, Cause: "silence"}), messages.Intake)
-	if !slices.Equal(lost.Requests, []messages.RequestID{1, 2}) || !slices.Equal(lost.Suspects, []messages.RequestID{1}) || lost.Cause != "silence" {
+	if !slices.Equal(lost.Requests, []messages.RequestID{1, 2}) || !slices.Equal(lost.Suspects, []messages.RequestID{1}) || lost.Unsure || lost.Cause != "silence" {
 		t.Errorf("intake hears %+v", lost)
 	}
 	if sends := s.up(0, 1); len(sends) > 0 {
