@@ -122,7 +122,8 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 	front := g.frontSpec(r, n.tableOptions(), n.Config().PageSize)
 	front.Observer, front.Intercept, front.Props = spec.Observer, spec.Intercept, spec.Props
 	spec.Name, spec.Portal, spec.Observer, spec.Intake = "engine", true, nil, intake.Options{}
-	spec.Cache.Events = true // routers follow the cache
+	spec.Cache.Events = true           // routers follow the cache
+	spec.Batch.ReportAdmissions = true // to suspect the right requests if this process dies
 	spec.Peers = g.peers(g.GatewayLink, func() *engine.Engine { return r.Engine }, (*engine.Engine).Dispatch)
 	spec.OnRestart = func() {
 		g.Restart(nil)
