@@ -62,7 +62,6 @@ type node struct {
 	engine *engine.Engine // with a portal
 	front  *engine.Engine // intake and dispatch of the fake model
 	opened chan struct{}  // closed when the front is there
-	calls  atomic.Uint64
 }
 
 var incarnations atomic.Uint64

@@ -44,7 +44,6 @@ func (x *Chaos) Run(ctx context.Context, plan []Fault) error {
 		select {
 		case <-time.After(time.Until(x.start.Add(f.At))):
 		case <-ctx.Done():
-			break
 		}
 		if ctx.Err() != nil {
 			break

@@ -123,7 +123,7 @@ func TestStreamsAndWholeAnswersAreCompared(t *testing.T) {
 
 func TestAPlanIsOfItsSeed(t *testing.T) {
 	text := func(seed uint64) string { return fmt.Sprint(Plan(seed, 10*time.Minute, time.Second)) }
-	if text(1) != text(1) || text(1) == text(2) {
+	if first, again := text(1), text(1); first != again || first == text(2) {
 		t.Error("the plan does not depend on its seed alone")
 	}
 	plan, seen := Plan(1, 10*time.Minute, time.Second), map[Kind]int{}
@@ -150,7 +150,7 @@ func TestAWorkloadIsOfItsSeed(t *testing.T) {
 		}
 		return b.String()
 	}
-	if text(1) != text(1) || text(1) == text(2) {
+	if first, again := text(1), text(1); first != again || first == text(2) {
 		t.Error("the workload does not depend on its seed alone")
 	}
 	for _, kind := range []string{`"n":`, `"stop":`, `_penalty"`, `"logprobs":`, `"return_logprob":true`, `"input_ids":`, `"prompt":[`, `"cache_salt":`,
