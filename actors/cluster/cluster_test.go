@@ -80,6 +80,11 @@ func spec() engine.Spec {
 
 func start(t testing.TB, name string, isGateway bool) *node {
 	t.Helper()
+	return startWith(t, name, isGateway, func(*Options) {})
+}
+
+func startWith(t testing.TB, name string, isGateway bool, change func(*Options)) *node {
+	t.Helper()
 	n := &node{t: t, system: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), opened: make(chan struct{})}
 	incarnation := fmt.Sprintf("%s-%d", name, incarnations.Add(1))
 	opt := Options{
@@ -90,6 +95,7 @@ func start(t testing.TB, name string, isGateway bool) *node {
 	if isGateway {
 		opt.Gateway = n
 	}
+	change(&opt)
 	var err error
 	if n.Cluster, err = Start(n.system, opt); err != nil {
 		t.Fatal(err)
