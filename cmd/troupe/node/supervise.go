@@ -106,8 +106,8 @@ func (s *supervised) record(e report.Event) {
 // memberEvent records what this node sees of other nodes.
 func (s *supervised) memberEvent(e members.Event) {
 	event := report.Event{Kind: e.Kind, Node: e.Node, Text: e.Text}
-	if e.Kind == "refused" {
-		event.Node = "" // this node's decision
+	if e.Kind == "refused" || e.Kind == "model" {
+		event.Node = "" // about this node
 	}
 	s.record(event)
 }
