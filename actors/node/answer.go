@@ -13,6 +13,7 @@ const (
 	askNode   = "node"   // a report.Node
 	askActors = "actors" // a list of report.Actor
 	askAct    = "act"    // a report.Action; the answer is a result
+	askAbort  = "abort"  // a report.Abort; the answer is true
 	askEvents = "events" // the number of the last event that is known; answers come until the end
 )
 
@@ -45,6 +46,13 @@ func (n *Node) Answer(ctx context.Context, kind string, question []byte, write f
 			return fmt.Errorf("the action cannot be read: %w", err)
 		}
 		return say(n.here(ctx, &a))
+	case askAbort:
+		var a report.Abort
+		if err := json.Unmarshal(question, &a); err != nil {
+			return fmt.Errorf("the abort cannot be read: %w", err)
+		}
+		n.opt.Process.Abort(a)
+		return say(true)
 	case askEvents:
 		var after uint64
 		if err := json.Unmarshal(question, &after); err != nil {

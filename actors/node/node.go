@@ -54,6 +54,8 @@ type Process interface {
 	// Act carries out an action on this process, or on one of its actors if path is not
 	// "", and says in a sentence what it came to. Errors may be *report.Error.
 	Act(ctx context.Context, a *report.Action, path string) (string, error)
+	// Abort ends requests of this node's gateway.
+	Abort(a report.Abort)
 	// Nudge sends an actor a message that changes nothing.
 	Nudge(path string)
 }

@@ -26,6 +26,13 @@ type process struct {
 	acting chan string   // the paths of actions, if not nil
 	held   chan struct{} // what actions wait for, if not nil
 	err    error
+	aborts chan report.Abort // what the process was asked to end, if not nil
+}
+
+func (p *process) Abort(a report.Abort) {
+	if p.aborts != nil {
+		p.aborts <- a
+	}
 }
 
 func (p *process) Report() report.Node { return p.Node }
@@ -307,10 +314,35 @@ func TestQuestionsAboutTheCluster(t *testing.T) {
 	if err := a.Answer(t.Context(), "weather", nil, nil); err == nil || !strings.Contains(err.Error(), "unknown question") {
 		t.Errorf("%v", err)
 	}
-	for _, kind := range []string{askAct, askEvents} {
+	for _, kind := range []string{askAct, askEvents, askAbort} {
 		if err := a.Answer(t.Context(), kind, []byte("{"), nil); err == nil {
 			t.Errorf("%s: nonsense is answered", kind)
 		}
+	}
+}
+
+// An abort reaches every node that is not lost, whoever is asked.
+func TestAnAbortReachesAllNodes(t *testing.T) {
+	w := newWorld()
+	aborts := make(chan report.Abort, 3)
+	var nodes []*Node
+	for _, name := range []string{"a", "b", "c"} {
+		nodes = append(nodes, open(t, w, &process{Node: report.Node{Name: name, State: report.Ready}, aborts: aborts}, nil))
+	}
+	w.mu.Lock()
+	w.lost["c"] = true
+	w.mu.Unlock()
+	asked := report.Abort{UserID: "chat-7", Owner: "0123", AnyOwner: true}
+	nodes[1].Abort(t.Context(), asked)
+	close(aborts)
+	n := 0
+	for a := range aborts {
+		if n++; a != asked {
+			t.Errorf("%+v", a)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d nodes were told, want 2 of 3, because one is lost", n)
 	}
 }
 

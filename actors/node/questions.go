@@ -104,6 +104,20 @@ func (n *Node) actorsOf(ctx context.Context, p Peer) ([]report.Actor, error) {
 	return list, err
 }
 
+// Abort ends requests on this node and on all others. A node that does not answer in
+// time is left out: if it is lost, its requests are as well.
+func (n *Node) Abort(ctx context.Context, a report.Abort) {
+	n.opt.Process.Abort(a)
+	question, err := json.Marshal(a)
+	if err != nil {
+		return // it is text and flags
+	}
+	each(n, ctx, n.others(ctx), func(ctx context.Context, p Peer) bool {
+		done, err := askOne[bool](ctx, n, p, askAbort, question)
+		return done && err == nil
+	})
+}
+
 // find returns the peer with a name.
 func (n *Node) find(others []Peer, name string) (*Peer, *report.Error) {
 	names := []string{n.name}

@@ -110,6 +110,14 @@ type Outcome struct {
 	Outcome string `json:"outcome"` // a sentence
 }
 
+// Abort ends requests on all gateways, as AbortRequests of package messages does on one.
+type Abort struct {
+	UserID   string `json:"user_id"`
+	Owner    string `json:"owner"` // a digest of the key
+	AnyOwner bool   `json:"any_owner"`
+	All      bool   `json:"all"`
+}
+
 // Split returns the node and the path of a target; the path is "" for a node.
 func (a *Action) Split() (node, path string) {
 	node, path, _ = strings.Cut(a.Target, "/")

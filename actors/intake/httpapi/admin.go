@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -51,6 +52,10 @@ func (s *Server) abortRequest(w http.ResponseWriter, r *http.Request, _ *work, b
 		}
 	}
 	t := trailOf(r.Context())
+	if s.Cluster != nil { // the request may have come through another gateway
+		s.Cluster.Abort(r.Context(), report.Abort{UserID: body.RID, Owner: t.key, AnyOwner: t.role == admin, All: body.AbortAll})
+		return respond(w, map[string]any{"success": true})
+	}
 	for _, m := range s.Models.All() {
 		if m.Engine != nil {
 			m.Engine.Send(&messages.AbortRequests{UserID: body.RID, Owner: t.key, AnyOwner: t.role == admin, All: body.AbortAll})

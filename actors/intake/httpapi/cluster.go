@@ -13,6 +13,8 @@ import (
 type Cluster interface {
 	// State is the state of this process: ready, draining, stopped or failed.
 	State() string
+	// Abort ends requests on all gateways.
+	Abort(ctx context.Context, a report.Abort)
 	Nodes(ctx context.Context) []report.Node
 	// Actors lists the actors of a node, or of all nodes without a name.
 	Actors(ctx context.Context, node string) ([]report.Actor, error)

@@ -22,6 +22,13 @@ type operators struct {
 	err    error
 	events chan []report.Event
 	after  []uint64
+	aborts []report.Abort
+}
+
+func (o *operators) Abort(_ context.Context, a report.Abort) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.aborts = append(o.aborts, a)
 }
 
 func (o *operators) State() string {
@@ -105,6 +112,20 @@ func TestClusterAnswers(t *testing.T) {
 	}
 	if a := send(t, adapter(t, httpapi.Deps{Models: httpapi.Serving()}), "GET", "/v1/cluster", nil); a.status != http.StatusNotFound {
 		t.Errorf("without a cluster: %d", a.status)
+	}
+}
+
+// The request that a client ends may have come through another gateway.
+func TestAbortGoesToAllGateways(t *testing.T) {
+	s, o := supervised(t, httpapi.Options{AdminAPIKey: "boss"}, func(d *httpapi.Deps) { d.Gateway = true })
+	if a := send(t, s, "POST", "/abort_request", object{"rid": "chat-7"}, "Authorization", "Bearer boss"); a.status != http.StatusOK {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := send(t, s, "POST", "/abort_request", object{"abort_all": true}, "Authorization", "Bearer boss"); a.status != http.StatusOK {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if len(o.aborts) != 2 || o.aborts[0].UserID != "chat-7" || !o.aborts[0].AnyOwner || o.aborts[0].All || !o.aborts[1].All {
+		t.Errorf("%+v", o.aborts)
 	}
 }
 

@@ -92,7 +92,7 @@ var notVaried = map[string][]string{
 	"writes down what happens": {"record-trace", "log-level", "log-format"},
 	"says how nodes of a cluster find and trust each other": {"cluster-name", "node-name", "cluster-advertise", "cluster-join", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key",
 		"cluster-insecure", "cluster-peer-timeout", "cluster-resume-wait"},
-	"for tests of clusters": {"debug-step-time", "debug-chaos"},
+	"for tests of clusters": {"debug-step-time", "debug-chaos", "debug-kill-token"},
 }
 
 // String names a combination by its differences from the simplest one.

@@ -89,6 +89,13 @@ func (n *Node) nodeName() string {
 	return name
 }
 
+// Abort implements Process of package actors/node.
+func (s *supervised) Abort(a report.Abort) {
+	for _, e := range s.node.fronts() {
+		e.Send(&messages.AbortRequests{UserID: a.UserID, Owner: a.Owner, AnyOwner: a.AnyOwner, All: a.All})
+	}
+}
+
 // failed is called for each failure of an actor.
 func (s *supervised) failed(path, cause string, again bool) {
 	if again || strings.HasPrefix(path, "cluster/") { // the end of an epoch is told otherwise
