@@ -10,8 +10,12 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 )
 
-// NodeOptions returns the options of a command that does not serve.
+// NodeOptions returns the options of a command that does not serve. It is not a node of a
+// cluster, whatever the config file of the server says.
 func NodeOptions(c *cobra.Command, cfg *configs.Config) node.Options {
+	alone := *cfg
+	alone.Cluster.Role = ""
+	cfg = &alone
 	return node.Options{Config: cfg, Log: QuietLogger(c, cfg), Version: c.Root().Version, Progress: LoadProgress()}
 }
 
