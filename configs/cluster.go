@@ -61,7 +61,7 @@ func (c *Cluster) Secure() bool { return c.CA != "" }
 func (c *Config) clusterSettings() []setting {
 	k := &c.Cluster
 	return []setting{
-		{key: "cluster-role", to: &k.Role, marks: serve, check: oneOf("", RoleGateway, RoleEngine, RoleBoth),
+		{key: "cluster-role", to: &k.Role, marks: serve, check: clusterRole,
 			usage: "what this node does in a cluster: gateway (answers clients, computes nothing), engine (computes for gateways) or both. Default: no cluster, one process does everything"},
 		{key: "cluster-name", to: &k.Name, marks: serve, check: clusterName,
 			usage: "name of the cluster; nodes of other clusters are refused. Certificates contain it"},
@@ -93,17 +93,19 @@ func (c *Config) clusterSettings() []setting {
 func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
 	k := &c.Cluster
 	clash(c.KillToken != 0 && !c.Chaos, "debug-kill-token", "debug-chaos", "debug-kill-token has no effect without debug-chaos; set it, too")
+	var set, unset string
+	for key, file := range map[string]string{"cluster-tls-ca": k.CA, "cluster-tls-cert": k.Cert, "cluster-tls-key": k.Key} {
+		if file != "" {
+			set = key
+		} else {
+			unset = key
+		}
+	}
+	clash(set != "" && unset != "", set, unset, "set cluster-tls-ca, cluster-tls-cert and cluster-tls-key together, or none of them")
 	if k.Role == "" {
 		return
 	}
-	files := 0
-	for _, f := range []string{k.CA, k.Cert, k.Key} {
-		if f != "" {
-			files++
-		}
-	}
-	clash(files != 0 && files != 3, "cluster-tls-ca", "cluster-tls-cert", "set cluster-tls-ca, cluster-tls-cert and cluster-tls-key together, or none of them")
-	clash(files == 0 && !k.Insecure && !onLoopback(k.Listen), "cluster-listen", "cluster-tls-ca",
+	clash(!k.Secure() && !k.Insecure && !onLoopback(k.Listen), "cluster-listen", "cluster-tls-ca",
 		"cluster-listen is %s, which other machines can reach; set cluster-tls-ca, cluster-tls-cert and cluster-tls-key (troupe cluster certs makes them), or cluster-insecure", k.Listen)
 	host, _, _ := net.SplitHostPort(k.Listen)
 	a, err := netip.ParseAddr(host)
@@ -157,6 +159,13 @@ func hostPort(value any) []string {
 		return []string{fmt.Sprintf("is %q; it must be HOST:PORT, with IPv6 addresses in brackets, for example 10.0.0.7:30100", text)}
 	}
 	return nil
+}
+
+func clusterRole(value any) []string {
+	if value == "" {
+		return nil
+	}
+	return oneOf(RoleGateway, RoleEngine, RoleBoth)(value)
 }
 
 // clusterName accepts a DNS label: certificates contain the name.

@@ -258,7 +258,7 @@ var others = map[string]string{
 	"enable-priority-preemption": "true\nschedule-policy: priority", "kv-cache-dtype": "bf16", "kv-layout": "paged", "radix-eviction-policy": "lfu",
 	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "",
 	"cluster-role": "gateway", "cluster-name": "x", "node-name": "x", "cluster-listen": "127.0.0.1:30101", "cluster-advertise": "x:30101", "cluster-join": "x:30101",
-	"debug-kill-token": "7\ndebug-chaos: true", "cluster-tls-ca": "x", "cluster-tls-cert": "x", "cluster-tls-key": "x",
+	"debug-kill-token": "7\ndebug-chaos: true", "cluster-tls-ca": "x\ncluster-tls-cert: x\ncluster-tls-key: x", "cluster-tls-cert": "x\ncluster-tls-ca: x\ncluster-tls-key: x", "cluster-tls-key": "x\ncluster-tls-ca: x\ncluster-tls-cert: x",
 }
 
 // Each setting that needs a restart is refused by name, together with a live one
