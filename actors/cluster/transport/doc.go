@@ -18,4 +18,5 @@
 //	connection    checks of what comes in
 //	links         the keys of links, and the connections that use them
 //	door          calls from node to node
+//	clients       the connections that calls use
 package transport

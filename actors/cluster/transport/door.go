@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -43,14 +42,15 @@ func (t *Transport) serveDoor(_ any, stream grpc.ServerStream) error {
 
 // Call asks a node at host:port. each is called with a message made by answer for every
 // message of the answer. An error that the node has answered with is a *Refusal.
-func (t *Transport) Call(ctx context.Context, hostPort, method string, question proto.Message, answer func() proto.Message, each func(proto.Message) error) error {
+func (t *Transport) Call(ctx context.Context, hostPort, method string, question proto.Message, answer func() proto.Message, each func(proto.Message) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := t.clients.get(hostPort)
+	client, err := t.clients.get(hostPort)
 	if err != nil {
 		return err
 	}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, doorPath+method)
+	defer func() { t.clients.put(client, err != nil && !errors.As(err, new(*Refusal))) }()
+	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, doorPath+method)
 	if err != nil {
 		return plain(err)
 	}
@@ -112,47 +112,4 @@ func plain(err error) error {
 		inner = s.Message()
 	}
 	return errors.New(strings.TrimSuffix(strings.TrimPrefix(inner, "transport: "), `"`))
-}
-
-// mostClients bounds the connections that are kept for calls.
-const mostClients = 1024
-
-// clients are the connections for calls, by address. They dial again by themselves.
-type clients struct {
-	dial []grpc.DialOption
-	mu   sync.Mutex
-	by   map[string]*grpc.ClientConn
-}
-
-func (c *clients) get(hostPort string) (*grpc.ClientConn, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if conn := c.by[hostPort]; conn != nil {
-		return conn, nil
-	}
-	if len(c.by) >= mostClients { // addresses that come and go
-		for at, conn := range c.by {
-			conn.Close()
-			delete(c.by, at)
-			break
-		}
-	}
-	conn, err := grpc.NewClient(scheme+":///"+hostPort, c.dial...)
-	if err != nil {
-		return nil, err
-	}
-	if c.by == nil {
-		c.by = map[string]*grpc.ClientConn{}
-	}
-	c.by[hostPort] = conn
-	return conn, nil
-}
-
-func (c *clients) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.by {
-		conn.Close()
-	}
-	c.by = nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -17,7 +18,13 @@ type links struct {
 	system *actor.ActorSystem
 	mu     sync.Mutex
 	byKey  map[string]*end
+	over   [mostOver]string // keys that were closed last; next is the oldest
+	next   int
 }
+
+// mostOver is how many keys of links that are over are known, hard. Frames of them may come
+// late: a goodbye, for example, if the link was never begun.
+const mostOver = 1024
 
 // end is this node's end of a link.
 type end struct {
@@ -57,6 +64,8 @@ func (l *links) close(key string) (unused string) {
 		return ""
 	}
 	delete(l.byKey, key)
+	l.over[l.next] = key
+	l.next = (l.next + 1) % len(l.over)
 	for _, other := range l.byKey {
 		if other.peer == e.peer {
 			return ""
@@ -65,14 +74,14 @@ func (l *links) close(key string) (unused string) {
 	return e.peer
 }
 
-// carry returns the actor to which a connection may bring frames with a key. ended reports
+// carry returns the actor to which a connection may bring frames with a key. errOver is of
 // a link that is over, of which frames may still be on their way.
 func (l *links) carry(c *connection, key string) (id string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.byKey[key]
 	switch {
-	case e == nil && c.keys[key]:
+	case e == nil && key != "" && (c.keys[key] || slices.Contains(l.over[:], key)):
 		return "", errOver
 	case e == nil:
 		return "", fmt.Errorf("a frame is for a link that this node does not have")

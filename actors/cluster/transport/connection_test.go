@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+)
+
+func batch(key string) *remote.MessageBatch {
+	return &remote.MessageBatch{TypeNames: []string{frameType}, Targets: []string{key}, Envelopes: []*remote.MessageEnvelope{{}}}
+}
+
+func TestBatchesThatAreNotAllowed(t *testing.T) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	l := newLinks(system)
+	c := &connection{links: l, keys: map[string]bool{}}
+	key := l.open(system.NewLocalPID("cluster/engine-1"))
+	for name, change := range map[string]func(*remote.MessageBatch){
+		"type":          func(b *remote.MessageBatch) { b.TypeNames[0] = "actor.Stop" },
+		"second type":   func(b *remote.MessageBatch) { b.TypeNames = append(b.TypeNames, "actor.Terminated") },
+		"type index":    func(b *remote.MessageBatch) { b.Envelopes[0].TypeId = 1 },
+		"negative type": func(b *remote.MessageBatch) { b.Envelopes[0].TypeId = -1 },
+		"no type":       func(b *remote.MessageBatch) { b.TypeNames = nil },
+		"target index":  func(b *remote.MessageBatch) { b.Envelopes[0].Target = 1 },
+		"negative":      func(b *remote.MessageBatch) { b.Envelopes[0].Target = -1 },
+		"no target":     func(b *remote.MessageBatch) { b.Targets = nil },
+		"an actor":      func(b *remote.MessageBatch) { b.Targets[0] = "cluster/engine-1" },
+		"empty target":  func(b *remote.MessageBatch) { b.Targets[0] = "" },
+		"serializer":    func(b *remote.MessageBatch) { b.Envelopes[0].SerializerId = 1 },
+		"sender":        func(b *remote.MessageBatch) { b.Envelopes[0].Sender = 1 },
+		"request":       func(b *remote.MessageBatch) { b.Envelopes[0].TargetRequestId = 1 },
+		"reply":         func(b *remote.MessageBatch) { b.Envelopes[0].SenderRequestId = 1 },
+		"header":        func(b *remote.MessageBatch) { b.Envelopes[0].MessageHeader = &remote.MessageHeader{} },
+		"nil":           func(b *remote.MessageBatch) { b.Envelopes[0] = nil },
+	} {
+		b := batch(key)
+		change(b)
+		if err := c.checkBatch(b); err == nil {
+			t.Errorf("%s: allowed", name)
+		}
+	}
+	if err := c.checkBatch(batch(key)); err != nil {
+		t.Errorf("a frame: %v", err)
+	}
+	other := &connection{links: l, keys: map[string]bool{}}
+	if err := other.checkBatch(batch(key)); err == nil {
+		t.Error("another connection may bring frames of the same link")
+	}
+}
+
+// A goodbye may come after the other end has forgotten the link, on any connection.
+func TestFramesOfALinkThatIsOverAreLeftOut(t *testing.T) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	l := newLinks(system)
+	pid := system.NewLocalPID("cluster/engine-1")
+	oldest, key := l.open(pid), l.open(pid)
+	l.close(oldest)
+	l.close(key)
+	c := &connection{links: l, keys: map[string]bool{}}
+	b := batch(key)
+	if err := c.checkBatch(b); err != nil || len(b.Envelopes) != 0 {
+		t.Errorf("%d frames are left: %v", len(b.Envelopes), err)
+	}
+	for range mostOver - 1 {
+		l.close(l.open(pid))
+	}
+	if _, err := l.carry(c, oldest); err == nil || errors.Is(err, errOver) {
+		t.Errorf("the key of the oldest link is still known: %v", err)
+	}
+	if _, err := l.carry(c, key); !errors.Is(err, errOver) {
+		t.Errorf("%d keys later: %v", mostOver-1, err)
+	}
+}
+
+// FuzzBatch: whatever a peer sends, the check lets through only what the runtime can
+// handle, and only for the links of the connection.
+func FuzzBatch(f *testing.F) {
+	f.Add("", "", int32(0), int32(0), int32(0), int32(0), uint32(0), uint32(0), uint8(1))
+	f.Add("actor.Stop", "intake", int32(1), int32(-1), int32(5), int32(2), uint32(1), uint32(9), uint8(3))
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	f.Fuzz(func(t *testing.T, typeName, target string, typeID, to, from, serializer int32, targetRequest, senderRequest uint32, counts uint8) {
+		l := newLinks(system)
+		key := l.open(system.NewLocalPID("cluster/engine-1"))
+		c := &connection{links: l, keys: map[string]bool{}}
+		b := &remote.MessageBatch{}
+		for i := range counts % 4 {
+			name, at := frameType, key
+			if i%2 == 1 {
+				name, at = typeName, target
+			}
+			b.TypeNames, b.Targets = append(b.TypeNames, name), append(b.Targets, at)
+		}
+		for range counts / 4 % 4 {
+			b.Envelopes = append(b.Envelopes, &remote.MessageEnvelope{TypeId: typeID, Target: to, Sender: from, SerializerId: serializer,
+				TargetRequestId: targetRequest, SenderRequestId: senderRequest, MessageData: []byte(typeName + strconv.Itoa(int(to)))})
+		}
+		if c.checkBatch(b) != nil {
+			return
+		}
+		for _, e := range b.Envelopes {
+			if b.TypeNames[e.TypeId] != frameType || b.Targets[e.Target] != "cluster/engine-1" || e.Sender != 0 || e.SerializerId != 0 || e.TargetRequestId != 0 {
+				t.Errorf("allowed: %v of %v to %v", e, b.TypeNames, b.Targets)
+			}
+		}
+	})
+}
