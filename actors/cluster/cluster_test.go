@@ -196,6 +196,7 @@ func answers(t testing.TB, e *engine.Engine, n int, midway func()) (list []strin
 }
 
 func TestAnswersOfAClusterAreThoseOfOneProcess(t *testing.T) {
+	several(t)
 	alone, err := engine.Start(actor.NewActorSystem(actor.WithLoggerFactory(quiet)), spec())
 	if err != nil {
 		t.Fatal(err)

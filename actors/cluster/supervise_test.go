@@ -32,6 +32,7 @@ func supervised(events chan<- members.Event) func(*Options) {
 }
 
 func TestNodesAskEachOther(t *testing.T) {
+	several(t)
 	events := make(chan members.Event, 1000)
 	a, b := startWith(t, "a", true, supervised(events)), start(t, "b", false)
 	var got []string
@@ -65,6 +66,7 @@ func until(events <-chan members.Event, kind string) members.Event {
 // An engine that is withdrawn has no links and gets none, and its requests go on elsewhere.
 // Served again, it is used again. A link that an operator ends is followed by another one.
 func TestWithdrawAndServe(t *testing.T) {
+	several(t)
 	events := make(chan members.Event, 1000)
 	gateway := startWith(t, "gateway", true, supervised(events))
 	first, second := start(t, "first", false), start(t, "second", false)

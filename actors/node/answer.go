@@ -14,8 +14,14 @@ const (
 	askActors = "actors" // a list of report.Actor
 	askAct    = "act"    // a report.Action; the answer is a result
 	askAbort  = "abort"  // a report.Abort; the answer is true
-	askEvents = "events" // the number of the last event that is known; answers come until the end
+	askEvents = "events" // a following; answers come until the end
 )
+
+// following asks for the events of a process. Another one at the same address refuses.
+type following struct {
+	Incarnation string `json:"incarnation"`
+	After       uint64 `json:"after"` // the number of the last event that is known
+}
 
 // result is the answer of an action.
 type result struct {
@@ -54,11 +60,14 @@ func (n *Node) Answer(ctx context.Context, kind string, question []byte, write f
 		n.opt.Process.Abort(a)
 		return say(true)
 	case askEvents:
-		var after uint64
-		if err := json.Unmarshal(question, &after); err != nil {
+		var f following
+		if err := json.Unmarshal(question, &f); err != nil {
 			return fmt.Errorf("the number of an event cannot be read: %w", err)
 		}
-		return n.tell(ctx, after, func(e *report.Event) error { return say(e) })
+		if own := n.opt.Process.Report().Incarnation; f.Incarnation != own {
+			return fmt.Errorf("the process %.100q has ended; here is %s", f.Incarnation, own)
+		}
+		return n.tell(ctx, f.After, func(e *report.Event) error { return say(e) })
 	}
 	return fmt.Errorf("unknown question %.100q; run the same version of troupe on all nodes", kind)
 }

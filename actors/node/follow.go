@@ -74,7 +74,7 @@ func (s *state) follow(peers []Peer) {
 // follow reads a node's events until ctx ends.
 func (n *Node) follow(ctx context.Context, p Peer, after uint64) {
 	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 2*time.Second) {
-		question, _ := json.Marshal(after) // a number
+		question, _ := json.Marshal(following{p.Node.Incarnation, after}) // text and a number
 		_ = (*n.peers.Load()).Ask(ctx, p.Address, askEvents, question, func(answer []byte) error {
 			var e report.Event
 			if err := json.Unmarshal(answer, &e); err != nil {

@@ -98,6 +98,7 @@ func open(t *testing.T, w *world, p *process, change func(*Options)) *Node {
 	if p.roster == nil {
 		p.roster = roster.New(nil)
 	}
+	p.Incarnation = p.Name // as the world says of it
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	opt := Options{Process: p, Roster: p.roster, Log: zerolog.Nop(), Answer: 5 * time.Second}
 	if change != nil {

@@ -76,6 +76,7 @@ func (m *mute) Close() error {
 }
 
 func TestACallWithoutAnAnswerIsTheLastOfItsConnection(t *testing.T) {
+	several(t)
 	server := start2(t, "127.0.0.1:0", nil)
 	var dials atomic.Int32
 	first := &atomic.Bool{}
@@ -107,6 +108,7 @@ func TestACallWithoutAnAnswerIsTheLastOfItsConnection(t *testing.T) {
 
 // grpc waits longer and longer before it dials again, up to two minutes.
 func TestANodeThatComesBackIsReachedAtOnce(t *testing.T) {
+	several(t)
 	var down atomic.Bool
 	down.Store(true)
 	server := start2(t, "127.0.0.1:0", nil)
