@@ -170,12 +170,9 @@ func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 }
 
 // spawnGateway makes this engine's end of a link that a gateway opens, and returns its key.
+// An earlier link of the gateway is left to its silence: any node may claim to be that
+// gateway, and could end its links.
 func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey string) string {
-	for _, e := range p.ends {
-		if e.kind == gatewayEnd && e.from == hello.Incarnation {
-			ctx.Send(linkPID(p.cluster.system, e.kind, e.slot), &messages.EndLink{Cause: "the gateway has opened another link"})
-		}
-	}
 	slot := messages.EngineID(1) // 0 is this node's own gateway
 	for p.ends[linkName(gatewayEnd, slot)] != nil {
 		slot++

@@ -24,10 +24,12 @@ func (n *Node) AtRest() Rest {
 		return metric(text, "troupe_num_open_reqs") <= 0 && metric(text, "troupe_num_running_reqs") <= 0 && metric(text, "troupe_num_queue_reqs") <= 0 && text != ""
 	})
 	if !n.Gateway {
-		Eventually(n.t, "the cache of "+n.Name+" can be emptied", patience, func() bool {
-			status, _ := n.Post("/flush_cache", "{}")
-			return status == http.StatusOK
-		})
+		status, text := 0, ""
+		for end := time.Now().Add(patience); status != http.StatusOK; <-time.After(20 * time.Millisecond) {
+			if status, text = n.Post("/flush_cache", "{}"); time.Now().After(end) {
+				n.t.Fatalf("the cache of %s cannot be emptied: %d %s", n.Name, status, text)
+			}
+		}
 		n.balanced()
 	}
 	var rest Rest

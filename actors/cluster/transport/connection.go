@@ -19,11 +19,10 @@ import (
 type connection struct {
 	grpc.ServerStream
 	links *links
-	keys  map[string]bool // of links that it has carried; bounded by the links of this node
-	cause string          // why it was refused
+	cause string // why it was refused
 }
 
-// errOver is the fate of a frame for a link that has ended: it is left out.
+// errOver is the fate of a frame for a link that this node does not have: it is left out.
 var errOver = errors.New("the link is over")
 
 // frameType is the only type of message that peers send.
@@ -45,7 +44,7 @@ func (t *Transport) checkStream(srv any, stream grpc.ServerStream, info *grpc.St
 	if srv == nil { // of no service: the door. The name of the method is what the peer says
 		return handler(srv, stream)
 	}
-	c := &connection{ServerStream: stream, links: t.links, keys: map[string]bool{}}
+	c := &connection{ServerStream: stream, links: t.links}
 	defer func() {
 		cause := "the connection from the peer has ended"
 		if c.cause != "" {
@@ -94,7 +93,7 @@ func (c *connection) refuse(err error) error {
 }
 
 // checkBatch checks everything that the runtime uses without a check, and replaces keys by
-// the names of actors. Frames of links that are over are left out.
+// the names of actors. Frames of links that this node does not have are left out.
 func (c *connection) checkBatch(b *remote.MessageBatch) error {
 	for _, name := range b.TypeNames {
 		if name != frameType {

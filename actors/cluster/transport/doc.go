@@ -10,7 +10,8 @@
 // and some of its calls panic. So every batch is checked before the runtime sees it. It
 // may contain frames only, and only for links of this node. A link is named by its key, a
 // random number that its two ends alone know; the check replaces it by the name of the
-// actor. What is wrong ends the connection, and with it the links that used it.
+// actor, and leaves out frames for keys that are not known. What is wrong ends the
+// connection, and with it the links that used it.
 //
 // # Parts
 //

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,13 +17,7 @@ type links struct {
 	system *actor.ActorSystem
 	mu     sync.Mutex
 	byKey  map[string]*end
-	over   [mostOver]string // keys that were closed last; next is the oldest
-	next   int
 }
-
-// mostOver is how many keys of links that are over are known, hard. Frames of them may come
-// late: a goodbye, for example, if the link was never begun.
-const mostOver = 1024
 
 // end is this node's end of a link.
 type end struct {
@@ -64,8 +57,6 @@ func (l *links) close(key string) (unused string) {
 		return ""
 	}
 	delete(l.byKey, key)
-	l.over[l.next] = key
-	l.next = (l.next + 1) % len(l.over)
 	for _, other := range l.byKey {
 		if other.peer == e.peer {
 			return ""
@@ -75,18 +66,17 @@ func (l *links) close(key string) (unused string) {
 }
 
 // carry returns the actor to which a connection may bring frames with a key. errOver is of
-// a link that is over, of which frames may still be on their way.
+// a key that is not known: of a link that is over, whose goodbye comes late, or that
+// another node has made up so that an honest one sends something wrong.
 func (l *links) carry(c *connection, key string) (id string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.byKey[key]
 	switch {
-	case e == nil && key != "" && (c.keys[key] || slices.Contains(l.over[:], key)):
-		return "", errOver
 	case e == nil:
-		return "", fmt.Errorf("a frame is for a link that this node does not have")
+		return "", errOver
 	case e.carrier == nil:
-		e.carrier, c.keys[key] = c, true
+		e.carrier = c
 	case e.carrier != c:
 		return "", fmt.Errorf("a frame is for a link of another connection")
 	}
