@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -46,6 +47,17 @@ type end struct {
 	fault string // why its actor has panicked
 	begun bool   // a frame has come, or this end begins
 	wasUp bool
+	// gone: the actor has stopped. Its timers must not reach the next one of its name.
+	gone atomic.Bool
+}
+
+// after calls f after a time, unless the actor has stopped by then.
+func (e *end) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		if !e.gone.Load() {
+			f()
+		}
+	})
 }
 
 // linkCore is either end.
@@ -75,7 +87,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 	entry := c.opt.Roster.Entry(Name+"/"+linkName(e.kind, e.slot), messages.Link.String())
 	opt := shell.Options{
 		Role: messages.Link, Meter: c.opt.Meter, Log: c.opt.Log, Clock: c.opt.Clock, Intercept: c.opt.Intercept,
-		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+		After: e.after,
 		Route: func(to messages.Actor, _ messages.Header) *actor.PID {
 			switch to {
 			case messages.Peer:
@@ -109,13 +121,16 @@ func (l *linkActor) Receive(ctx actor.Context) {
 			l.Handle(ctx, &messages.HeartbeatDue{})
 		} else { // it sends nothing before the gateway does
 			self, root := ctx.Self(), ctx.ActorSystem().Root
-			time.AfterFunc(l.parent.timeout(), func() { root.Send(self, &unbegun{}) })
+			l.after(l.parent.timeout(), func() { root.Send(self, &unbegun{}) })
 		}
 	case *unbegun:
 		if !l.begun {
 			l.Handle(ctx, &messages.LinkBroken{Cause: "the gateway has not begun the link"})
 		}
 	case *wire.Frame:
+		if transport.Key(ctx) != l.key {
+			break // of an earlier link, whose actor had this name
+		}
 		l.begun = true
 		l.Handle(ctx, &messages.FrameReceived{Frame: msg})
 	default:
@@ -206,6 +221,8 @@ func (p *parent) stopped(name string) {
 		return
 	}
 	delete(p.ends, name)
+	e.gone.Store(true)
+	p.cluster.transport.End(e.key)
 	p.cluster.opt.Roster.Entry(Name+"/"+name, messages.Link.String()).Stopped()
 	root := p.cluster.system.Root
 	if core, ok := e.core.(*link.Engine); ok {

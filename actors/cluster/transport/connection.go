@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,6 +25,18 @@ type connection struct {
 
 // errOver is the fate of a frame for a link that this node does not have: it is left out.
 var errOver = errors.New("the link is over")
+
+// keyHeader is what the check adds to a frame: the key that it came with.
+const keyHeader = "key"
+
+// Key is the key that a frame came with. An actor must compare it with that of its link: a
+// frame of an earlier link may come late, and actors of links have the same names again.
+func Key(ctx actor.Context) string {
+	if h := ctx.MessageHeader(); h != nil {
+		return h.Get(keyHeader)
+	}
+	return ""
+}
 
 // frameType is the only type of message that peers send.
 var frameType = string((&wire.Frame{}).ProtoReflect().Descriptor().FullName())
@@ -100,10 +113,13 @@ func (c *connection) checkBatch(b *remote.MessageBatch) error {
 			return fmt.Errorf("a message of type %.100q", name)
 		}
 	}
-	over := make([]bool, len(b.Targets))
+	headers := make([]*remote.MessageHeader, len(b.Targets)) // nil: the link is over
 	for i, key := range b.Targets {
 		id, err := c.links.carry(c, key)
-		if over[i] = errors.Is(err, errOver); err != nil && !over[i] {
+		switch {
+		case err == nil:
+			headers[i] = &remote.MessageHeader{HeaderData: map[string]string{keyHeader: key}}
+		case !errors.Is(err, errOver):
 			return err
 		}
 		b.Targets[i] = id
@@ -122,7 +138,7 @@ func (c *connection) checkBatch(b *remote.MessageBatch) error {
 		case e.Sender != 0 || e.TargetRequestId != 0 || e.SenderRequestId != 0 || e.MessageHeader != nil:
 			return errors.New("a frame with a sender or a header")
 		}
-		if !over[e.Target] {
+		if e.MessageHeader = headers[e.Target]; e.MessageHeader != nil {
 			kept = append(kept, e)
 		}
 	}

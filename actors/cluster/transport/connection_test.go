@@ -6,6 +6,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 func batch(key string) *remote.MessageBatch {
@@ -61,6 +63,53 @@ func TestFramesForLinksThatAreNotThereAreLeftOut(t *testing.T) {
 		if err := c.checkBatch(b); err != nil || len(b.Envelopes) != 0 {
 			t.Errorf("key %q: %d frames are left: %v", key, len(b.Envelopes), err)
 		}
+	}
+}
+
+// The next link's actor has the same name.
+func TestNothingReachesTheNameOfALinkThatIsOver(t *testing.T) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	l := newLinks(system)
+	got := make(chan string, 10)
+	pid, err := system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *messages.LinkBroken:
+			got <- m.Cause
+		case string:
+			got <- m
+		}
+	}), "engine-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &connection{links: l}
+	first := l.open(pid)
+	l.connect(first, "there")
+	if err := c.checkBatch(batch(first)); err != nil {
+		t.Fatal(err)
+	}
+	l.end(first)
+	second := l.open(pid)
+	l.connect(second, "there")
+	b := batch(first)
+	if err := c.checkBatch(b); err != nil || len(b.Envelopes) != 0 {
+		t.Errorf("a late frame: %d left, %v", len(b.Envelopes), err)
+	}
+	b = batch(second)
+	if err := c.checkBatch(b); err != nil || len(b.Envelopes) != 1 || b.Envelopes[0].MessageHeader.HeaderData[keyHeader] != second {
+		t.Errorf("a frame of the second link: %v, %v", b, err)
+	}
+	l.tell("the first one", func(e *end) bool { return e == l.byKey[first] })
+	system.Root.Send(pid, "nothing before")
+	if m := <-got; m != "nothing before" {
+		t.Errorf("the actor got the end of %q", m)
+	}
+	l.ended(c, "the connection")
+	if m := <-got; m != "the connection" {
+		t.Errorf("the actor got %q", m)
+	}
+	if unused := l.close(first); unused != "" {
+		t.Errorf("the connection to %s is still needed", unused)
 	}
 }
 

@@ -24,6 +24,7 @@ type end struct {
 	pid     *actor.PID
 	peer    string      // the peer's address; "" before Connect
 	carrier *connection // that has brought its first frame; no other one may bring more
+	over    bool        // nothing goes to the actor any more
 }
 
 func newLinks(system *actor.ActorSystem) *links {
@@ -45,6 +46,15 @@ func (l *links) connect(key, address string) {
 	defer l.mu.Unlock()
 	if e := l.byKey[key]; e != nil {
 		e.peer = address
+	}
+}
+
+// end has nothing more go to the actor of a key: the next link may have its name.
+func (l *links) end(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.byKey[key]; e != nil {
+		e.over = true
 	}
 }
 
@@ -73,7 +83,7 @@ func (l *links) carry(c *connection, key string) (id string, err error) {
 	defer l.mu.Unlock()
 	e := l.byKey[key]
 	switch {
-	case e == nil:
+	case e == nil || e.over:
 		return "", errOver
 	case e.carrier == nil:
 		e.carrier = c
@@ -97,7 +107,7 @@ func (l *links) tell(cause string, which func(*end) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.byKey {
-		if which(e) {
+		if !e.over && which(e) {
 			l.system.Root.Send(e.pid, &messages.LinkBroken{Cause: cause})
 		}
 	}

@@ -132,6 +132,9 @@ func (t *Transport) Connect(key, hostPort, incarnation string) {
 	t.links.connect(key, Address(hostPort, incarnation))
 }
 
+// End has nothing more go to the actor of a link that is over. Close follows.
+func (t *Transport) End(key string) { t.links.end(key) }
+
 // Close forgets the key of a link that is over, and closes the connection to its peer if
 // no other link needs it.
 func (t *Transport) Close(key string) {
