@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -46,12 +47,35 @@ func (c *Cluster) NodeName() string {
 	if c.Node != "" {
 		return c.Node
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "node"
-	}
 	_, port, _ := net.SplitHostPort(c.Listen) // checked
-	return strings.ToLower(strings.Split(host, ".")[0]) + "-" + port
+	return DefaultNodeName(port)
+}
+
+// DefaultNodeName is the name of a node on this host without the setting node-name: a
+// valid one, whatever the host is called.
+func DefaultNodeName(port string) string {
+	host, _ := os.Hostname() // "" with an error
+	return nodeNameOf(host, port)
+}
+
+// mostLabel is how long a DNS label may be.
+const mostLabel = 63
+
+// nodeNameOf makes a label of the first part of a host's name and, unless it is "", a port.
+func nodeNameOf(host, port string) string {
+	host, _, _ = strings.Cut(host, ".")
+	host = strings.Map(func(r rune) rune {
+		if isLabelRune(r) {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(host))
+	if port != "" {
+		port = "-" + port
+	}
+	host = strings.Trim(host, "-")
+	host = strings.TrimRight(host[:min(len(host), mostLabel-len(port))], "-")
+	return cmp.Or(host, "node") + port
 }
 
 // Secure reports whether certificates are set.
@@ -184,7 +208,10 @@ func nodeName(value any) []string {
 }
 
 func isLabel(text string) bool {
-	return text != "" && len(text) <= 63 && text[0] != '-' && text[len(text)-1] != '-' && !strings.ContainsFunc(text, func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
-	})
+	return text != "" && len(text) <= mostLabel && text[0] != '-' && text[len(text)-1] != '-' &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !isLabelRune(r) })
+}
+
+func isLabelRune(r rune) bool {
+	return r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z'
 }

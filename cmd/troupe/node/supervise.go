@@ -14,6 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/cluster/members"
 	"github.com/troupe-engine/troupe/cluster/report"
+	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -78,15 +79,11 @@ func (n *Node) nodeName() string {
 	if k := &n.Config().Cluster; k.On() {
 		return k.NodeName()
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "node"
+	port := ""
+	if at, err := url.Parse(n.opt.API); err == nil {
+		port = at.Port()
 	}
-	name := strings.ToLower(strings.Split(host, ".")[0])
-	if at, err := url.Parse(n.opt.API); err == nil && at.Port() != "" {
-		name += "-" + at.Port()
-	}
-	return name
+	return configs.DefaultNodeName(port)
 }
 
 // Abort implements Process of package actors/node.
