@@ -47,6 +47,8 @@ func (c *Core) check(now time.Duration, at *peer, h *wire.Hello) error {
 		return fmt.Errorf("node %s belongs to cluster %q, and node %s to cluster %q; set the same cluster-name, or remove the address from cluster-join", h.Node, h.Cluster, c.self.Node, c.self.Cluster)
 	case h.Node == c.self.Node:
 		return fmt.Errorf("two nodes have the name %s: one at %s and one at %s; set another node-name on one of them", h.Node, c.self.Address, h.Address)
+	case h.Address == c.self.Address:
+		return fmt.Errorf("node %s and node %s both say that others reach them at %s; set another cluster-advertise on one of them", h.Node, c.self.Node, h.Address)
 	}
 	for _, p := range c.peers {
 		if p != at && p.hello != nil && !p.lost && p.failures == 0 && p.hello.Node == h.Node && p.hello.Incarnation != h.Incarnation && now-p.heard <= c.opt.Timeout {

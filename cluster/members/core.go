@@ -163,7 +163,22 @@ func (c *Core) Answered(now time.Duration, address string, h *wire.Hello, err er
 		delete(c.peers, address)
 		return
 	}
-	c.met(now, p, h, out)
+	if p = c.canonical(now, p, h); p != nil {
+		c.met(now, p, h, out)
+	}
+}
+
+// canonical is the peer that a node's answer is for. A node may be found at another
+// address than the one at which it says others reach it, for example at a host's name.
+// Only the latter counts, or one node would be two peers and have two links.
+func (c *Core) canonical(now time.Duration, p *peer, h *wire.Hello) *peer {
+	at := c.peers[h.Address]
+	if h.Address == p.address || c.check(now, at, h) != nil {
+		return p
+	}
+	p.hello, p.lost, p.refused = nil, false, ""
+	p.next = now + longest // the other address is called as well
+	return c.peer(h.Address)
 }
 
 // Called is the hello of a node that has called. The error tells it why it is refused.
@@ -203,7 +218,7 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 	if p.hello == nil || p.hello.Incarnation != h.Incarnation || p.lost {
 		if p.hello != nil && !p.lost {
-			c.lose(p, "its process has been replaced", out)
+			c.lose(p, "a new process answers at this address", out)
 		}
 		p.since, p.lost = now, false
 		out.Events = append(out.Events, Event{"joined", h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})

@@ -97,6 +97,90 @@ func TestLinksThatCannotBeOpenedAreTriedLessAndLess(t *testing.T) {
 	}
 }
 
+// A node found at a name, which says that others reach it at an address, is one node. With
+// two links to it each one would end the other.
+func TestANodeWithTwoAddressesIsOneNode(t *testing.T) {
+	c, out := gateway(), &Outbox{}
+	c.Propose([]string{"name:1"})
+	h := engineAt("one", "1")
+	links, calls := 0, map[string]int{}
+	answer := func(now time.Duration) {
+		c.Tick(now, out)
+		for _, address := range out.Calls {
+			calls[address]++
+			c.Answered(now, address, h, nil, out)
+		}
+		for _, l := range out.Learn {
+			c.Learned(now, l.Model.Name, nil, out)
+		}
+		for _, l := range out.Links {
+			links++
+			c.Linked(l.Slot, out)
+		}
+		out.Calls, out.Learn, out.Links = nil, nil, nil
+	}
+	for now := time.Duration(0); now < 20*second; now += 50 * time.Millisecond {
+		answer(now)
+	}
+	if links != 1 {
+		t.Errorf("%d links", links)
+	}
+	if got := strings.Count(texts(out), "joined one"); got != 1 {
+		t.Errorf("it has joined %d times:\n%s", got, texts(out))
+	}
+	list := c.List(20 * second)
+	if len(list) != 1 || !list[0].Linked || list[0].Hello.Address != "one:1" {
+		t.Errorf("nodes: %+v", list)
+	}
+	if calls["one:1"] < 30 || calls["name:1"] < 5 || calls["name:1"] > 15 {
+		t.Errorf("calls: %v", calls)
+	}
+	// The name leads to a new process after the old one has ended.
+	h = engineAt("one", "2")
+	h.Address = "two:1"
+	for now := 30 * second; now < 40*second; now += 50 * time.Millisecond {
+		c.Tick(now, out)
+		for _, address := range out.Calls {
+			if address == "one:1" {
+				c.Answered(now, address, nil, errors.New("refused"), out)
+			} else {
+				c.Answered(now, address, h, nil, out)
+			}
+		}
+		for slot, p := range c.slots {
+			if p.hello.Incarnation == "1" {
+				c.Unlinked(now, slot, "cut", out)
+			}
+		}
+		for _, l := range out.Links {
+			c.Linked(l.Slot, out)
+		}
+		out.Calls, out.Links = nil, nil
+	}
+	list = c.List(40 * second)
+	if len(list) != 2 || !list[0].Lost || !list[1].Linked || list[1].Hello.Address != "two:1" {
+		t.Errorf("nodes: %+v", list)
+	}
+}
+
+func TestAnotherNodeWithThisNodesAddressIsRefused(t *testing.T) {
+	const want = "node two and node gateway both say that others reach them at g:1; set another cluster-advertise on one of them"
+	c, out := gateway(), &Outbox{}
+	h := engineAt("two", "2")
+	h.Address = "g:1"
+	c.Propose([]string{"two:1"})
+	c.Answered(0, "two:1", h, nil, out)
+	if got := texts(out); got != "refused two: "+want+"\n" {
+		t.Errorf("events\n%s", got)
+	}
+	if err := c.Called(0, h, out); err == nil || err.Error() != want {
+		t.Errorf("the caller got %v", err)
+	}
+	if len(out.Learn)+len(out.Links) > 0 {
+		t.Errorf("it is used: %+v", out)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -149,7 +233,7 @@ func TestARestartedNodeIsNotRefused(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 	c.Answered(second+retry, "one:1", engineAt("one", "2"), nil, out)
-	if len(out.Links) != 1 || !strings.Contains(texts(out), "its process has been replaced") {
+	if len(out.Links) != 1 || !strings.Contains(texts(out), "a new process answers at this address") {
 		t.Errorf("links %v, events\n%s", out.Links, texts(out))
 	}
 }
