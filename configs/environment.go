@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,12 +19,20 @@ func unknownVariables(env []string, list []setting) (errs []error) {
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(name, envPrefix) && !notSettings[name] && !slices.Contains(names, name) {
+			if serviceLink.MatchString(name) {
+				errs = append(errs, fmt.Errorf("unknown setting %s in the environment; Kubernetes sets it for a Service. Set enableServiceLinks: false in the pod", name))
+				continue
+			}
 			near := nearest(strings.ToUpper(name), names, (len(name)-len(envPrefix))/2)
 			errs = append(errs, fmt.Errorf("unknown setting %s in the environment%s", name, near))
 		}
 	}
 	return errs
 }
+
+// serviceLink matches the variables that Kubernetes sets in pods for each Service. Those of
+// a Service called troupe have the prefix of settings.
+var serviceLink = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
 // notSettings are other variables with the prefix, of commands and of tests.
 var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_URL": true,

@@ -18,7 +18,7 @@ func TestNodeNames(t *testing.T) {
 		{"host", "", "host"},
 		{"", "", "node"},
 		{"größe", "1", "gr--e-1"},
-		{long + "bcdefg", "30100", long + "-30100"},       // 63 characters
+		{long + "bcdefg", "30100", long + "-30100"},         // 63 characters
 		{long[1:] + "-bcdef", "30100", long[1:] + "-30100"}, // it would be cut after a hyphen
 		{strings.Repeat("b", 70), "", strings.Repeat("b", 63)},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/cmd/troupe/cluster"
 	"github.com/troupe-engine/troupe/cmd/troupe/generate"
+	"github.com/troupe-engine/troupe/cmd/troupe/health"
 	"github.com/troupe-engine/troupe/cmd/troupe/inspect"
 	"github.com/troupe-engine/troupe/cmd/troupe/replay"
 	"github.com/troupe-engine/troupe/cmd/troupe/serve"
@@ -43,7 +44,7 @@ func main() {
 }
 
 func newRoot() *cobra.Command {
-	return cli.Root(versionText(), serve.New(), generate.New(), chat.New(), inspect.New(), replay.New(), bench.New(), top.New(), cluster.New(), newVersion())
+	return cli.Root(versionText(), serve.New(), generate.New(), chat.New(), inspect.New(), replay.New(), bench.New(), top.New(), health.New(), cluster.New(), newVersion())
 }
 
 func versionText() string {
