@@ -46,7 +46,7 @@ func (d door) Serve(ctx context.Context, method string, read, write func(proto.M
 			return err
 		}
 		if o.Hello == nil || len(o.Key) != 32 {
-			return errors.New("a link needs a hello and a key")
+			return errors.New("the call has no hello or no key; run the same version of troupe on all nodes")
 		}
 		r, err := d.ask(ctx, o.Hello, o)
 		if err != nil {
@@ -65,7 +65,7 @@ func (d door) Serve(ctx context.Context, method string, read, write func(proto.M
 			return err
 		}
 		if d.cluster.opt.Answer == nil {
-			return errors.New("this node does not answer for itself yet; try again in a moment")
+			return errors.New("this node is starting; try again in a moment")
 		}
 		return d.cluster.opt.Answer(ctx, q.Kind, q.Question, func(answer []byte) error { return write(&wire.Reported{Answer: answer}) })
 	}
@@ -101,7 +101,7 @@ func (d door) fetch(ctx context.Context, hash string, write func(proto.Message) 
 		return ctx.Err()
 	}
 	if texts == nil {
-		return errors.New("this node does not have these texts")
+		return errors.New("this node does not have the tokenizer and template with this hash")
 	}
 	for len(texts) > 0 {
 		n := min(len(texts), pieceBytes)

@@ -125,7 +125,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 		}
 	case *unbegun:
 		if !l.begun {
-			l.Handle(ctx, &messages.LinkBroken{Cause: "the gateway has not begun the link"})
+			l.Handle(ctx, &messages.LinkBroken{Cause: "the gateway opened the link, but has sent nothing"})
 		}
 	case *wire.Frame:
 		if transport.Key(ctx) != l.key {

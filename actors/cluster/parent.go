@@ -183,9 +183,13 @@ const mostLinks = 1024
 
 // endLinks ends the links of an actor that has started over.
 func (p *parent) endLinks(ctx actor.Context, dispatch *actor.PID) {
+	who := "dispatch"
+	if dispatch == nil {
+		who = "the portal"
+	}
 	for name, e := range p.ends {
 		if dispatch == nil && e.kind == gatewayEnd || e.room != nil && dispatch != nil && e.room.Dispatch.Id == dispatch.Id {
-			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "an actor of this node has started over after a failure"})
+			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: who + " of node " + p.cluster.opt.Self.Node + " has restarted"})
 		}
 	}
 }
@@ -195,7 +199,7 @@ func (p *parent) leave(ctx actor.Context, m *leave) {
 	p.leaving = m.done
 	p.core.Set("stopped", nil)
 	for name := range p.ends {
-		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " shuts down"})
+		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " is shutting down"})
 	}
 	p.left()
 }

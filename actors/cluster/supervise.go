@@ -88,7 +88,7 @@ func (c *Cluster) RestartLink(ctx context.Context, path, cause string) (string, 
 		return "", err
 	}
 	if old == nil {
-		return "", fmt.Errorf("actor %s is not a link that is open; restart the node instead", path)
+		return "", fmt.Errorf("actor %s is not an open link; restart the node instead", path)
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()

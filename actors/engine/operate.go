@@ -79,7 +79,7 @@ func (e *Engine) RestartActor(ctx context.Context, path, cause string) (string, 
 		e.planned.Store(&cause)
 		text, err := e.restartChild(ctx, path)
 		if err == nil {
-			text += "; what it had given to engines, or got from gateways, begins again"
+			text += "; its requests were submitted again"
 		}
 		return text, err
 	}
@@ -95,7 +95,7 @@ func (e *Engine) restartChild(ctx context.Context, path string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("actor %s has not restarted yet: %w", path, err)
 	}
-	return fmt.Sprintf("actor %s restarted on its state after %v", path, time.Since(begun).Round(time.Millisecond)), nil
+	return fmt.Sprintf("actor %s restarted after %v and has kept its state", path, time.Since(begun).Round(time.Millisecond)), nil
 }
 
 // restartEpoch ends the epoch, without suspects and without a pause.
@@ -103,7 +103,7 @@ func (m *member) restartEpoch(ctx context.Context, cause string) (string, error)
 	before, begun := m.epoch.Load(), time.Now()
 	m.system.Root.Send(m.pid, &messages.FailEpoch{Cause: cause, From: messages.Supervisor, Planned: true})
 	if err := until(ctx, func() bool { return m.epoch.Load() > before && m.ready.Load() }); err != nil {
-		return "", fmt.Errorf("epoch %d of %s ends, and the next one has not begun yet: %w", before, m.pid.Id, err)
+		return "", fmt.Errorf("epoch %d of %s has been ended, but the next one has not begun yet: %w", before, m.pid.Id, err)
 	}
 	return fmt.Sprintf("epoch %d of %s ended; epoch %d began after %v", before, m.pid.Id, m.epoch.Load(), time.Since(begun).Round(time.Millisecond)), nil
 }

@@ -77,7 +77,7 @@ func TestOperatorsRestartDispatch(t *testing.T) {
 	<-h.Started()
 	subs := prompts(40)
 	events := h.submit(subs...)
-	if text, err := h.RestartActor(t.Context(), "engine/dispatch", "an operator asked"); err != nil || !strings.Contains(text, "begins again") {
+	if text, err := h.RestartActor(t.Context(), "engine/dispatch", "an operator asked"); err != nil || !strings.Contains(text, "submitted again") {
 		t.Errorf("%q %v", text, err)
 	}
 	if text, err := h.RestartActor(t.Context(), "engine/supervisor-1/cache", "an operator asked"); err != nil || !strings.Contains(text, "engine/supervisor-1 ended") {

@@ -36,7 +36,7 @@ func (n *Node) Act(ctx context.Context, a *report.Action) (*report.Outcome, erro
 		return nil, r.Error
 	}
 	if r.Outcome == nil {
-		return nil, &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("node %s did not say what the action came to", name)}
+		return nil, &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("node %s did not say how the action ended; look at its events", name)}
 	}
 	return r.Outcome, nil
 }
@@ -55,7 +55,7 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 		}
 	case <-ctx.Done():
 		n.system.Root.Send(n.pid, &end{a})
-		return n.over(a, "", &report.Error{Kind: report.Unfinished, Text: "the operator did not wait"})
+		return n.over(a, "", &report.Error{Kind: report.Unfinished, Text: "the operator disconnected"})
 	}
 	done := make(chan result, 1)
 	go func() {
@@ -73,7 +73,7 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 	case r := <-done:
 		return r
 	case <-ctx.Done():
-		return result{Error: &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("%s of %s goes on; its event says what it comes to", a.Action, a.Target)}}
+		return result{Error: &report.Error{Kind: report.Unfinished, Text: fmt.Sprintf("%s of %s goes on; an event will say how it ended", a.Action, a.Target)}}
 	}
 }
 
@@ -98,7 +98,7 @@ func (n *Node) allowed(ctx context.Context, a *report.Action) *report.Error {
 	}
 	name, path := a.Split()
 	if name != n.name {
-		return &report.Error{Kind: report.Unknown, Text: fmt.Sprintf("this is node %s, and not %s", n.name, name)}
+		return &report.Error{Kind: report.Unknown, Text: fmt.Sprintf("this node is called %s, not %s; the other one may have a new address", n.name, name)}
 	}
 	if path != "" && n.opt.Roster.Find(path) == nil {
 		var paths []string

@@ -133,7 +133,7 @@ func (s *state) read(r *reader) {
 func (s *state) begin(a *report.Action) *report.Error {
 	for other := range s.running {
 		if within(a.Target, other.Target) || within(other.Target, a.Target) {
-			return &report.Error{Kind: report.InProgress, Text: fmt.Sprintf("%s of %s is under way, asked for by %s (%s); wait for its end", other.Action, other.Target, other.Operator, other.Reason)}
+			return &report.Error{Kind: report.InProgress, Text: fmt.Sprintf("%s of %s is in progress, asked for by %s (%s); wait until it is done", other.Action, other.Target, other.Operator, other.Reason)}
 		}
 	}
 	s.running[a] = struct{}{}

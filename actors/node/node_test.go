@@ -400,7 +400,7 @@ func TestOneActionAtATime(t *testing.T) {
 		second := action("restart", target)
 		second.Operator = "Grace"
 		_, err := n.Act(t.Context(), second)
-		wantError(t, err, report.InProgress, "restart of a/engine/portal is under way", "Ada")
+		wantError(t, err, report.InProgress, "restart of a/engine/portal is in progress", "Ada")
 	}
 	go act(action("restart", "a/engine/intake")) // another one
 	<-p.acting

@@ -76,7 +76,7 @@ func (c *channel) put(f *wire.Frame, out *messages.Outbox) {
 // send sends a frame, which may overtake pieces. An error ends the link.
 func (c *channel) send(f *wire.Frame, out *messages.Outbox) error {
 	if c.pending+c.pieces.bytes > c.opt.Backlog {
-		return fmt.Errorf("%d bytes wait for the peer, which does not keep up", c.pending+c.pieces.bytes)
+		return fmt.Errorf("the peer does not keep up: %d bytes wait for it", c.pending+c.pieces.bytes)
 	}
 	c.put(f, out)
 	return nil
@@ -88,7 +88,7 @@ func (c *channel) sendBulk(b *wire.Bulk, out *messages.Outbox) error {
 		return err
 	}
 	if c.pending+c.pieces.bytes > c.opt.Backlog {
-		return fmt.Errorf("%d bytes wait for the peer, which does not keep up", c.pending+c.pieces.bytes)
+		return fmt.Errorf("the peer does not keep up: %d bytes wait for it", c.pending+c.pieces.bytes)
 	}
 	c.pump(out)
 	return nil
@@ -144,7 +144,7 @@ func (c *channel) handled(h *wire.Heartbeat, out *messages.Outbox) error {
 // tick is due with every heartbeat. It returns why the link is over, if it is.
 func (c *channel) tick(now time.Duration, out *messages.Outbox) error {
 	if silence := now - c.heard; silence > c.opt.Timeout {
-		return fmt.Errorf("nothing was heard for %v", silence.Round(time.Millisecond))
+		return fmt.Errorf("nothing was heard from the peer for %v", silence.Round(time.Millisecond))
 	}
 	c.beat(out)
 	return nil

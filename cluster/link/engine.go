@@ -63,7 +63,7 @@ func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 	case *messages.FrameReceived:
 		return e.frame(now, m.Frame.(*wire.Frame), out)
 	case *messages.LinkBroken:
-		return nil, fmt.Errorf("the connection is lost: %s", m.Cause)
+		return &ended{cause: m.Cause}, nil
 	case *messages.EndLink:
 		e.goodbye(m.Cause, out)
 		return &ended{cause: m.Cause, goodbye: true}, nil

@@ -244,7 +244,7 @@ func TestEnds(t *testing.T) {
 				p.beat()
 				p.up, p.down = nil, nil
 			}
-		}, "nothing was heard for 2.25s", false},
+		}, "nothing was heard from the peer for 2.25s", false},
 		"a lost frame": {func(p *pair) { p.beat(); p.up = p.up[1:]; p.beat() }, "came after frame", false},
 		"a token out of turn": {func(p *pair) {
 			p.toGateway(&messages.StepResults{Header: p.there(), Seq: 1, Tokens: []messages.TokenResult{{ID: 1, Position: 2}}})

@@ -191,7 +191,7 @@ func TestRefusals(t *testing.T) {
 		{"cluster", func(h *wire.Hello) { h.Cluster = "test" }, `belongs to cluster "test", and node gateway to cluster "prod"`},
 		{"own name", func(h *wire.Hello) { h.Node = "gateway" }, "two nodes have the name gateway"},
 		{"name twice", func(h *wire.Hello) { h.Node = "one" }, "two nodes have the name one: one at one:1 and one at two:1"},
-		{"weights", func(h *wire.Hello) { h.Engine.Weights = "x" }, "serves the model m with other weights than the engines that this gateway already has"},
+		{"weights", func(h *wire.Hello) { h.Engine.Weights = "x" }, "engine two is not used: its model m differs from that of the engines which this gateway already has (other weights)"},
 		{"texts", func(h *wire.Hello) { h.Engine.Texts = "x" }, "another tokenizer, chat template or defaults"},
 		{"context", func(h *wire.Hello) { h.Engine.Context = 50 }, "a context of 50 tokens instead of 100"},
 		{"no hash", func(h *wire.Hello) { h.Engine.Weights = "" }, "has no name, hash or fingerprint"},

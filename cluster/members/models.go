@@ -48,7 +48,7 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 	m := c.models[e.Name]
 	if m != nil {
 		if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
-			p.refused = fmt.Sprintf("engine %s serves the model %s with %s than the engines that this gateway already has; it is not used. Give it another served-model-name, or the same model", p.hello.Node, e.Name, why)
+			p.refused = fmt.Sprintf("engine %s is not used: its model %s differs from that of the engines which this gateway already has (%s). Give it the same model, or another served-model-name", p.hello.Node, e.Name, why)
 			return false
 		} else if why == "" && m.state == open {
 			return true
@@ -89,7 +89,7 @@ func (c *Core) Learned(now time.Duration, name string, err error, out *Outbox) {
 		return
 	}
 	m.state, m.left = open, now
-	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("the model %s is served", name)})
+	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("this gateway now serves the model %s", name)})
 	for _, p := range c.inOrder() {
 		if p.hello != nil && p.hello.GetEngine().GetName() == name {
 			c.consider(now, p, out)

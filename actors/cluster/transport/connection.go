@@ -59,7 +59,7 @@ func (t *Transport) checkStream(srv any, stream grpc.ServerStream, info *grpc.St
 	}
 	c := &connection{ServerStream: stream, links: t.links}
 	defer func() {
-		cause := "the connection from the peer has ended"
+		cause := "the connection from the peer is lost"
 		if c.cause != "" {
 			cause = c.cause
 			from := "unknown"
@@ -88,7 +88,7 @@ func (c *connection) RecvMsg(m any) error {
 	switch body := msg.MessageType.(type) {
 	case *remote.RemoteMessage_ConnectRequest:
 		if body.ConnectRequest.GetServerConnection() == nil {
-			return c.refuse(errors.New("a connect request that is not of a node"))
+			return c.refuse(errors.New("a connect request that does not come from a node"))
 		}
 	case *remote.RemoteMessage_MessageBatch:
 		if err := c.checkBatch(body.MessageBatch); err != nil {

@@ -146,7 +146,7 @@ func (t *Transport) Close(key string) {
 // onEvent tells links of the end of the connection to their peer.
 func (t *Transport) onEvent(event any) {
 	if e, ok := event.(*remote.EndpointTerminatedEvent); ok {
-		t.links.lost(e.Address, "the connection to the peer has ended")
+		t.links.lost(e.Address, "the connection to the peer is lost")
 	}
 }
 

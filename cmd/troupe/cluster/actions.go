@@ -18,7 +18,7 @@ import (
 // newActions returns the commands that change a node or an actor.
 func newActions() (list []*cobra.Command) {
 	for _, a := range []struct{ name, short, long, example string }{
-		{report.Drain, "Take a node out of service: it takes nothing new, and its requests continue elsewhere",
+		{report.Drain, "Take a node out of service without ending its requests",
 			"The node takes no new requests. A gateway finishes its own; an engine hands them over to other engines.\n" +
 				"The process goes on. `troupe cluster undrain` ends this state.", "engine-2 --reason \"new kernel\""},
 		{report.Undrain, "End a drain: the node takes requests again", "", "engine-2 --reason \"kernel installed\""},
@@ -27,9 +27,10 @@ func newActions() (list []*cobra.Command) {
 				"`troupe cluster start`.", "engine-2 --reason \"wrong results?\""},
 		{report.Start, "Start a stopped or failed node again", "", "engine-2 --reason \"memory replaced\""},
 		{report.Restart, "Restart a node's process or one actor",
-			"A node drains, hands its requests over, and its process begins anew. With NODE/PATH one actor restarts:\n" +
-				"for an actor of an engine its epoch ends and the next one begins; others restart with their state.\n" +
-				"No stream is lost. `troupe cluster actors` lists the paths.", "engine-2/engine/supervisor/cache --reason \"mailbox grows\""},
+			"A node drains and then starts its program again, with the same arguments: an engine hands its requests\n" +
+				"over, a gateway finishes its own, at the latest after drain-timeout. With NODE/PATH one actor restarts,\n" +
+				"and no stream is lost: for an actor of an engine its epoch ends and the next one begins; others keep\n" +
+				"their state. `troupe cluster actors` lists the paths.", "engine-2/engine/supervisor/cache --reason \"mailbox grows\""},
 		{report.Crash, "Make an actor panic at its next message; for tests, with debug-chaos", "", "engine-2/engine/supervisor/cache --reason test"},
 	} {
 		list = append(list, newAction(a.name, a.short, a.long, a.example))
@@ -46,7 +47,7 @@ func newAction(name, short, long, example string) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: name + " TARGET", Short: short, Example: "  troupe cluster " + name + " " + example, Hidden: name == report.Crash,
-		Long: short + ".\n\n" + long + "Prints what the action came to. The reason is an event, which every node shows.",
+		Long: short + ".\n\n" + long + "Prints the result. Who asked, the reason and the result are an event that every node shows.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -88,7 +89,7 @@ func newAction(name, short, long, example string) *cobra.Command {
 	}
 	server.AddFlags(c.Flags(), remote.DefaultURL)
 	c.Flags().StringVar(&ask.Reason, "reason", "", "why; required, at most 500 bytes")
-	c.Flags().BoolVar(&ask.Force, "force", false, "also if the model then has no engine left")
+	c.Flags().BoolVar(&ask.Force, "force", false, "do it even if the model then has no engine left")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

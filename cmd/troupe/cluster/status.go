@@ -32,7 +32,7 @@ func newStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "List the nodes: state, model, requests, KV pool, last failure", Args: cli.NoArgs,
 		Long: "Lists the nodes that the server at --url knows, itself included. Any node of the cluster can be asked;\n" +
-			"two nodes may differ about a third. `troupe top --cluster` shows the same again and again.",
+			"two nodes may see a third one differently. `troupe top --cluster` shows the same again and again.",
 		Example: "  troupe cluster status --url http://127.0.0.1:30000",
 		RunE: func(c *cobra.Command, _ []string) error {
 			all, err := v.server.Cluster(c.Context())

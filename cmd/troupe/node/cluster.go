@@ -149,7 +149,7 @@ func (g *clustered) relink(r *room) {
 	}
 	root := g.node.System.Root
 	root.Send(r.own.Portal(), &messages.GatewayLeft{})
-	root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has started over", Goodbye: true})
+	root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has restarted", Goodbye: true})
 	root.Send(r.Engine.Dispatch(), &messages.EngineJoined{Facts: messages.EngineFacts{Fingerprint: g.node.Fingerprint(), PoolTokens: g.node.Plan.Tokens}})
 	root.Send(r.own.Portal(), &messages.GatewayJoined{})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrRestart is the end of Serve when an operator wants the process to execute itself anew.
-var ErrRestart = errors.New("an operator has asked for a restart")
+var ErrRestart = errors.New("an operator asked for a restart")
 
 // settle is how long an action waits for what it comes to.
 const settle = 5 * time.Second
@@ -149,7 +149,7 @@ func (s *supervised) undrain() (string, error) {
 	case report.Ready:
 		return fmt.Sprintf("node %s is already ready", s.name), nil
 	case report.Stopped:
-		return "", refused("node %s is stopped; use start", s.name)
+		return "", refused("node %s is stopped; use troupe cluster start", s.name)
 	}
 	s.returns()
 	s.changed(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
@@ -235,7 +235,7 @@ func (s *supervised) stop(ctx context.Context, cause string) (string, error) {
 		g.SetState(report.Stopped)
 	}
 	s.changed(report.Stopped, fmt.Sprintf("node %s has stopped: %s", s.name, cause))
-	return fmt.Sprintf("node %s has stopped%s; its process stays, and start makes it ready again", s.name, text), nil
+	return fmt.Sprintf("node %s has stopped%s; its process goes on, and troupe cluster start makes it ready again", s.name, text), nil
 }
 
 func (s *supervised) start(ctx context.Context) (string, error) {
@@ -257,7 +257,7 @@ func (s *supervised) start(ctx context.Context) (string, error) {
 
 func (s *supervised) restartProcess(ctx context.Context, cause string) (string, error) {
 	if !s.node.opt.CanRestart {
-		return "", refused("node %s cannot execute itself anew on this platform; stop its process and start it again", s.name)
+		return "", refused("node %s cannot restart its own process on this platform; stop the process and start it again", s.name)
 	}
 	text, err := s.emptied(ctx, cause)
 	if err != nil {
@@ -267,5 +267,5 @@ func (s *supervised) restartProcess(ctx context.Context, cause string) (string, 
 	case s.restart <- struct{}{}:
 	default: // it is under way
 	}
-	return fmt.Sprintf("node %s executes itself anew now%s", s.name, text), nil
+	return fmt.Sprintf("node %s restarts its process now%s", s.name, text), nil
 }

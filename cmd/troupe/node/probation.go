@@ -43,7 +43,7 @@ func (s *supervised) takeOut() {
 	if err != nil {
 		return
 	}
-	s.changed(report.Failed, fmt.Sprintf("node %s takes itself out: %s%s", s.name, cause, text))
+	s.changed(report.Failed, fmt.Sprintf("node %s takes itself out of service: %s%s", s.name, cause, text))
 	var p probation
 	for timer := time.NewTimer(p.next()); ; timer.Reset(p.next()) {
 		select {

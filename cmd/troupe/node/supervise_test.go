@@ -84,7 +84,7 @@ func TestOperatorsOfASingleProcess(t *testing.T) {
 		if a.Path == "node" || a.Path == "engine" {
 			continue
 		}
-		if got := asked(t, n, "restart", name+"/"+a.Path); !strings.Contains(got, "restarted on its state") && !strings.Contains(got, "ended; epoch") {
+		if got := asked(t, n, "restart", name+"/"+a.Path); !strings.Contains(got, "has kept its state") && !strings.Contains(got, "ended; epoch") {
 			t.Errorf("%s: %s", a.Path, got)
 		}
 		if got := computes(t, n); got != text {
@@ -94,7 +94,7 @@ func TestOperatorsOfASingleProcess(t *testing.T) {
 	if last := desk.Nodes(t.Context())[0].LastFailure; last != nil {
 		t.Errorf("restarts are failures: %+v", last)
 	}
-	happened(t, n, "action", "engine/intake", "Ada", "restarted on its state")
+	happened(t, n, "action", "engine/intake", "Ada", "has kept its state")
 	asked(t, n, "crash", name+"/engine/supervisor/cache")
 	happened(t, n, "epoch", "engine/supervisor/cache", "asked for a crash")
 	if last := desk.Nodes(t.Context())[0].LastFailure; last == nil || last.Actor != "engine/supervisor/cache" {

@@ -18,5 +18,5 @@ func execute() error {
 	if err == nil {
 		err = syscall.Exec(path, os.Args, os.Environ())
 	}
-	return fmt.Errorf("cannot execute %s anew: %w; start it again", path, err)
+	return fmt.Errorf("cannot restart %s: %w; start it by hand", path, err)
 }

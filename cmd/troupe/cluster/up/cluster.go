@@ -115,7 +115,7 @@ func (c *cluster) end(i int, cause error) {
 	now, serving := time.Now(), c.stage == running
 	orders := c.ended(i, now, cause)
 	if at := c.keeper.nodes[i].due; serving && c.stage == running {
-		c.log.Warn().Str("node", c.specs[i].Name).AnErr("cause", cause).Dur("restart_in_ms", at.Sub(now)).Msg("the node has ended; it is restarted")
+		c.log.Warn().Str("node", c.specs[i].Name).AnErr("cause", cause).Dur("restart_in_ms", at.Sub(now)).Msg("the process of the node has ended; restarting it")
 	}
 	c.carryOut(orders)
 }
