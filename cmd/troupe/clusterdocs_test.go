@@ -61,7 +61,7 @@ func TestClusterPageHasEverySetting(t *testing.T) {
 	_, table, _ := strings.Cut(string(page), "| setting | default | meaning |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var documented, settings []string
-	for _, key := range regexp.MustCompile("(?m)^\\| (.*?) \\|").FindAllStringSubmatch(table, -1) {
+	for _, key := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(table, -1) {
 		for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(key[1], -1) {
 			documented = append(documented, name[1])
 		}
