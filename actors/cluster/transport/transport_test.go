@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,14 +30,27 @@ func (answering) Serve(_ context.Context, _ string, read, write func(proto.Messa
 	return write(&wire.Hello{Node: "answer to " + h.Node})
 }
 
-func start2(t *testing.T, listen string, dial func(context.Context, string) (net.Conn, error)) *Transport {
+// server is a node that answers. There is one for all tests, because the runtime's start
+// sets grpc's logger, which the connections of others use.
+var server = sync.OnceValues(func() (string, error) {
+	tr, err := Start(actor.NewActorSystem(actor.WithLoggerFactory(quiet)), Options{Listen: "127.0.0.1:0", Incarnation: "server", Door: answering{}, Log: zerolog.Nop()})
+	if err != nil {
+		return "", err
+	}
+	return tr.Advertised(), nil
+})
+
+// caller is a node that only calls. It returns the address of the server, too.
+func caller(t *testing.T, dial func(context.Context, string) (net.Conn, error)) (*Transport, string) {
 	t.Helper()
-	tr, err := Start(actor.NewActorSystem(actor.WithLoggerFactory(quiet)), Options{Listen: listen, Incarnation: t.Name(), Door: answering{}, Log: zerolog.Nop(), Dial: dial})
+	at, err := server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(tr.Stop)
-	return tr
+	tr := &Transport{opt: Options{Dial: dial}}
+	tr.clients = &clients{dial: tr.dialOptions()}
+	t.Cleanup(tr.clients.close)
+	return tr, at
 }
 
 func meet(t *testing.T, tr *Transport, at, name string, within time.Duration) error {
@@ -76,11 +90,9 @@ func (m *mute) Close() error {
 }
 
 func TestACallWithoutAnAnswerIsTheLastOfItsConnection(t *testing.T) {
-	several(t)
-	server := start2(t, "127.0.0.1:0", nil)
 	var dials atomic.Int32
 	first := &atomic.Bool{}
-	client := start2(t, "127.0.0.1:0", func(ctx context.Context, address string) (net.Conn, error) {
+	client, at := caller(t, func(ctx context.Context, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		silent := &atomic.Bool{}
 		if dials.Add(1) == 1 {
@@ -88,43 +100,41 @@ func TestACallWithoutAnAnswerIsTheLastOfItsConnection(t *testing.T) {
 		}
 		return &mute{conn, silent, make(chan struct{})}, err
 	})
-	if err := meet(t, client, server.Advertised(), "one", time.Minute); err != nil {
+	if err := meet(t, client, at, "one", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	first.Store(true)
-	if err := meet(t, client, server.Advertised(), "two", 50*time.Millisecond); err == nil {
+	if err := meet(t, client, at, "two", 50*time.Millisecond); err == nil {
 		t.Fatal("a connection that is not heard has an answer")
 	}
-	if err := meet(t, client, server.Advertised(), "three", time.Minute); err != nil || dials.Load() != 2 {
+	if err := meet(t, client, at, "three", time.Minute); err != nil || dials.Load() != 2 {
 		t.Errorf("the next call: %v, after %d dials", err, dials.Load())
 	}
-	if err := meet(t, client, server.Advertised(), "stranger", time.Minute); !errors.As(err, new(*Refusal)) || dials.Load() != 2 {
+	if err := meet(t, client, at, "stranger", time.Minute); !errors.As(err, new(*Refusal)) || dials.Load() != 2 {
 		t.Errorf("a refusal: %v, after %d dials", err, dials.Load())
 	}
-	if err := meet(t, client, server.Advertised(), "four", time.Minute); err != nil || dials.Load() != 2 {
+	if err := meet(t, client, at, "four", time.Minute); err != nil || dials.Load() != 2 {
 		t.Errorf("a refusal ends the connection: %v, after %d dials", err, dials.Load())
 	}
 }
 
 // grpc waits longer and longer before it dials again, up to two minutes.
 func TestANodeThatComesBackIsReachedAtOnce(t *testing.T) {
-	several(t)
 	var down atomic.Bool
 	down.Store(true)
-	server := start2(t, "127.0.0.1:0", nil)
-	client := start2(t, "127.0.0.1:0", func(ctx context.Context, address string) (net.Conn, error) {
+	client, at := caller(t, func(ctx context.Context, address string) (net.Conn, error) {
 		if down.Load() {
 			return nil, errors.New("connection refused")
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	})
 	for range 20 {
-		if err := meet(t, client, server.Advertised(), "one", time.Minute); err == nil {
+		if err := meet(t, client, at, "one", time.Minute); err == nil {
 			t.Fatal("a node that is down answers")
 		}
 	}
 	down.Store(false)
-	if err := meet(t, client, server.Advertised(), "one", time.Minute); err != nil {
+	if err := meet(t, client, at, "one", time.Minute); err != nil {
 		t.Errorf("the node is back, and the first call gets %v", err)
 	}
 	if n := len(client.clients.by); n != 1 {
