@@ -4,33 +4,33 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/troupe-engine/troupe/lab/costmodel"
 	"github.com/troupe-engine/troupe/memory/pages"
-	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/memory/radix"
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/sched/former"
+	"github.com/troupe-engine/troupe/sched/portal"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
-// engine is one replica: four cores, a runner and a device.
+// engine is one replica: four cores, a runner and a device, and in a cluster a portal.
 type engine struct {
 	id     int
+	epoch  messages.Epoch // counts the lives of the replica, from 1
 	world  *world
 	queue  *queue.Core
 	former *former.Core
 	cache  *radix.Core
 	alloc  *pages.Core
 	runner runner
+	portal *portal.Core // nil outside a cluster
+	intake *intake      // nil in a cluster, where each gateway has one
 
 	mail    []envelope // from mail[next] on not delivered
 	next    int
 	out     messages.Outbox
-	seq     uint64 // of the newest StepResults
+	links   messages.Outbox // of the portal
 	failure error
 	warning string // the newest one that a core has noted for the log
-
-	open map[messages.RequestID]*open
 
 	// From the cores' readings.
 	gauges
@@ -48,30 +48,27 @@ type envelope struct {
 	msg any
 }
 
-// open is a request that has not ended.
-type open struct {
-	arrived time.Duration
-	last    time.Duration // of its newest token; 0 before the first one
-	prompt  int
-	output  int // wanted
-	got     int
-}
-
-func newEngine(w *world, id int, pool pool.Plan, costs *costmodel.Costs) *engine {
-	opt := &w.opt
-	return &engine{
-		id: id, world: w,
+func newEngine(w *world, id int) *engine {
+	opt, pool := &w.opt, w.pool
+	e := &engine{
+		id: id, world: w, epoch: 1,
 		queue:  queue.New(opt.queue()),
 		former: former.New(opt.former(pool)),
 		cache:  radix.New(opt.cache(pool)),
 		alloc:  pages.New(pages.Options{Pages: pool.Pages}),
-		runner: newRunner(costs, pool.MaxRunning),
-		open:   map[messages.RequestID]*open{},
+		runner: newRunner(w.costs, pool.MaxRunning),
 	}
+	if opt.clustered() {
+		e.portal = portal.New()
+		e.out.Own = messages.Header{Epoch: 1} // a portal does not accept the zero one
+	} else {
+		e.intake = newIntake(w)
+	}
+	return e
 }
 
 func (e *engine) submit(now time.Duration, r *messages.EngineRequest, arrived time.Duration) error {
-	e.open[r.ID] = &open{arrived: arrived, prompt: len(r.Prompt), output: r.Params.MaxTokens}
+	e.intake.add(r, arrived)
 	return e.deliver(now, envelope{messages.Queue, &messages.EnqueueRequests{Requests: []*messages.EngineRequest{r}}})
 }
 
@@ -115,10 +112,23 @@ func (e *engine) step(now time.Duration, m envelope) {
 	case messages.Runner:
 		at := e.runner.launch(now, m.msg.(*messages.RunBatch))
 		e.world.schedule(event{at: at, engine: e})
+	case messages.Portal:
+		e.toPortal(now, m.msg.(messages.ToPortal))
 	case messages.Intake:
-		e.results(now, m.msg)
+		switch results, ok := m.msg.(*messages.StepResults); {
+		case !ok:
+			e.fail("unexpected message %T to intake", m.msg)
+		case e.portal != nil:
+			e.toPortal(now, results)
+		default:
+			e.intake.results(now, results, e)
+		}
 	case messages.Observer:
-		e.world.router.Changed(e.id, m.msg.(*messages.CacheChanged))
+		if changed := m.msg.(*messages.CacheChanged); e.portal != nil {
+			e.toPortal(now, changed)
+		} else {
+			e.world.router.Changed(e.id, changed)
+		}
 	case messages.Supervisor:
 		e.fail("%s", m.msg.(*messages.FailEpoch).Cause)
 	default:
@@ -151,54 +161,6 @@ func (e *engine) read(r *messages.Reading) {
 	}
 }
 
-// results replaces intake: it measures tokens and request ends.
-func (e *engine) results(now time.Duration, msg any) {
-	m, ok := msg.(*messages.StepResults)
-	if !ok {
-		e.fail("unexpected message %T to intake", msg)
-		return
-	}
-	if e.seq++; m.Seq != e.seq {
-		e.fail("step results %d came after %d; messages were lost or repeated", m.Seq, e.seq-1)
-	}
-	for i := range m.Prompts {
-		e.cachedTokens += m.Prompts[i].CachedTokens
-	}
-	for i := range m.Tokens {
-		e.token(now, m.Tokens[i].ID, m.Tokens[i].Position)
-	}
-	for i := range m.Ended {
-		e.ended(now, &m.Ended[i])
-	}
-}
-
-func (e *engine) token(now time.Duration, id messages.RequestID, position int) {
-	o := e.open[id]
-	if o == nil || position != o.got {
-		e.fail("request %d got token %d out of order", id, position)
-		return
-	}
-	if o.got++; o.got == 1 {
-		e.world.firstToken(id, now-o.arrived)
-	} else {
-		e.world.nextToken(now - o.last)
-	}
-	o.last = now
-}
-
-func (e *engine) ended(now time.Duration, m *messages.RequestEnded) {
-	o := e.open[m.ID]
-	if o == nil || m.Reason != messages.EndLength || o.got != o.output {
-		e.fail("request %d ended unexpectedly: event %+v, request %+v", m.ID, m, o)
-		return
-	}
-	delete(e.open, m.ID)
-	e.done.Requests++
-	e.done.PromptTokens += o.prompt
-	e.done.OutputTokens += o.got
-	e.world.requestEnded(m.ID, now-o.arrived)
-}
-
 func (e *engine) pages() messages.PageCount {
 	tree := e.cache.Tree()
 	return messages.PageCount{
@@ -211,8 +173,8 @@ func (e *engine) pages() messages.PageCount {
 func (e *engine) settled() error {
 	c := e.pages()
 	switch {
-	case len(e.open) > 0 || e.queue.Waiting() > 0 || !e.former.Load().Resting:
-		e.fail("%d requests have no result", len(e.open))
+	case e.intake != nil && len(e.intake.open) > 0 || e.queue.Waiting() > 0 || !e.former.Load().Resting:
+		e.fail("requests have no result")
 	case !c.Balanced() || c.Protected != 0 || c.Leased != 0 || e.auditsFailed > 0:
 		e.fail("KV pages were not freed at the end: %+v", c)
 	}

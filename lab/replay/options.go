@@ -19,14 +19,24 @@ import (
 // Options describe the engines of a replay. Defaults sets all but the device and the
 // model. In brackets is the engine's setting with the same meaning.
 type Options struct {
-	GPU           costmodel.GPU
-	Model         costmodel.Model
-	Replicas      int    // engines, each with its own device
-	Routing       string // one of route.Policies
-	Policy        string // (schedule-policy) one of queue.Policies
-	Eviction      string // (radix-eviction-policy) one of policies.Names
-	CacheDisabled bool   // (disable-radix-cache) keeps nothing for later requests
-	PageSize      int    // (page-size) tokens in a page, a power of two
+	GPU      costmodel.GPU
+	Model    costmodel.Model
+	Replicas int    // engines, each with its own device
+	Routing  string // one of route.Policies
+	// Gateways share the engines: each gets every n-th request and has a router of its own,
+	// which hears of the others' requests from the engines. 1 without EventDelay: the router
+	// is in one process with the engines.
+	Gateways int
+	// EventDelay is how late a gateway's router hears of what the engines' caches hold, and of
+	// other gateways' requests. Requests and tokens take no time.
+	EventDelay time.Duration
+	// LoseReplica is when the busiest replica is lost, with its cache and its requests, which
+	// continue on others; 0: never. After Restart it is back, with an empty cache.
+	LoseReplica, Restart time.Duration
+	Policy               string // (schedule-policy) one of queue.Policies
+	Eviction             string // (radix-eviction-policy) one of policies.Names
+	CacheDisabled        bool   // (disable-radix-cache) keeps nothing for later requests
+	PageSize             int    // (page-size) tokens in a page, a power of two
 	// KVTokens (max-total-tokens) caps each engine's pool; 0: what the memory allows.
 	KVTokens int
 	// MemFraction (mem-fraction-static) is the share of the device's memory for
@@ -54,7 +64,7 @@ type Options struct {
 
 func Defaults() Options {
 	return Options{
-		Replicas: 1, Routing: route.CacheAware, Policy: "fcfs", Eviction: "lru", PageSize: 64, MaxPrefillTokens: former.DefaultMaxPrefillTokens,
+		Replicas: 1, Gateways: 1, Restart: 10 * time.Second, Routing: route.CacheAware, Policy: "fcfs", Eviction: "lru", PageSize: 64, MaxPrefillTokens: former.DefaultMaxPrefillTokens,
 		Aging: time.Minute, Speed: 1, WaitingTokens: 32 << 20, Samples: 512,
 	}
 }
@@ -71,6 +81,8 @@ const (
 	// logitRows is the number of outputs of a step that the plan has logits for;
 	// more are sampled in turns. SGLang's greatest captured batch on most devices.
 	logitRows = 256
+	// maxGateways bounds memory: each has an index of all cached pages.
+	maxGateways = 64
 )
 
 // mostStepTokens bounds a step, far above the workspace of any device.
@@ -90,11 +102,21 @@ func defaultChunk(bytes int64) int {
 	return 16384
 }
 
-// check reports the first option that is out of range, by its flag.
-func (o *Options) check() error {
+// Check reports the first option that is out of range, by its flag.
+func (o *Options) Check() error {
 	switch {
 	case o.Replicas < 1 || o.Replicas > maxReplicas:
 		return fmt.Errorf("--replicas is %d; it must be between 1 and %d", o.Replicas, maxReplicas)
+	case o.Gateways < 1 || o.Gateways > maxGateways:
+		return fmt.Errorf("--gateways is %d; it must be between 1 and %d", o.Gateways, maxGateways)
+	case o.EventDelay < 0:
+		return fmt.Errorf("--event-delay is %v; it must be at least 0", o.EventDelay)
+	case o.LoseReplica < 0:
+		return fmt.Errorf("--lose-replica is %v; it must be above 0, or 0 for never", o.LoseReplica)
+	case o.LoseReplica > 0 && o.Replicas < 2:
+		return fmt.Errorf("--lose-replica %v requires --replicas of at least 2", o.LoseReplica)
+	case o.Restart < 0:
+		return fmt.Errorf("--replica-restart is %v; it must be at least 0", o.Restart)
 	case paging.CheckSize(o.PageSize) != nil:
 		return fmt.Errorf("--page-size %w", paging.CheckSize(o.PageSize))
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
@@ -190,3 +212,6 @@ func (o *Options) cache(pool pool.Plan) radix.Options {
 func (o *Options) routesByPrefix() bool {
 	return o.Replicas > 1 && o.Routing == route.CacheAware && !o.CacheDisabled
 }
+
+// clustered reports whether gateways and engines are processes of their own.
+func (o *Options) clustered() bool { return o.Gateways > 1 || o.EventDelay > 0 || o.LoseReplica > 0 }

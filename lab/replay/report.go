@@ -23,24 +23,29 @@ type Report struct {
 	Steps      Steps           `json:"steps"`
 	Queue      Queue           `json:"queue"`
 	Replicas   []ByReplica     `json:"replicas"`
-	Series     []Sample        `json:"series"`
+	Series     []Sample        `json:"series,omitempty"`
 	Warnings   measure.Notes   `json:"warnings,omitempty"`
 }
 
 // Setup is the options, defaults filled in.
 type Setup struct {
-	GPU                string `json:"gpu"`
-	Model              string `json:"model"`
-	Replicas           int    `json:"replicas"`
-	Routing            string `json:"routing,omitempty"` // of several replicas
-	Policy             string `json:"schedule_policy"`
-	Eviction           string `json:"eviction"`
-	CacheDisabled      bool   `json:"disable_radix_cache,omitempty"`
-	PageSize           int    `json:"page_size"`
-	KVTokens           int    `json:"kv_tokens"` // of each replica
-	MaxRunning         int    `json:"max_running_requests"`
-	MaxPrefillTokens   int    `json:"max_prefill_tokens"`
-	ChunkedPrefillSize int    `json:"chunked_prefill_size"`
+	GPU      string `json:"gpu"`
+	Model    string `json:"model"`
+	Replicas int    `json:"replicas"`
+	Routing  string `json:"routing,omitempty"` // of several replicas
+	// Of a cluster; the delays are in seconds.
+	Gateways           int     `json:"gateways,omitempty"`
+	EventDelay         float64 `json:"event_delay,omitempty"`
+	LoseReplica        float64 `json:"lose_replica,omitempty"`
+	Restart            float64 `json:"replica_restart,omitempty"`
+	Policy             string  `json:"schedule_policy"`
+	Eviction           string  `json:"eviction"`
+	CacheDisabled      bool    `json:"disable_radix_cache,omitempty"`
+	PageSize           int     `json:"page_size"`
+	KVTokens           int     `json:"kv_tokens"` // of each replica
+	MaxRunning         int     `json:"max_running_requests"`
+	MaxPrefillTokens   int     `json:"max_prefill_tokens"`
+	ChunkedPrefillSize int     `json:"chunked_prefill_size"`
 	// Seconds; 0 for no target and for no aging.
 	LatencyTarget float64 `json:"inter_token_latency_target,omitempty"`
 	Aging         float64 `json:"schedule_aging"`
@@ -55,6 +60,8 @@ type Requests struct {
 	// HeldBack entered their queue late because of Options.WaitingTokens. Policies
 	// and the router see them only then.
 	HeldBack int `json:"held_back"`
+	// Moved were routed again: their replica was lost, or they waited when it was back.
+	Moved int `json:"moved,omitempty"`
 }
 
 // Tokens of the finished requests.
@@ -108,7 +115,10 @@ func (w *world) finish() (*Report, error) {
 	w.series.finish(w.now, w.state)
 	r := &Report{
 		Setup: w.setup(), TTFT: w.ttft.Latency(), ITL: w.itl.Latency(), E2E: w.e2e.Latency(),
-		Requests: Requests{Refused: w.source.refused, HeldBack: w.heldBack}, Series: w.series.samples, Warnings: w.warnings(),
+		Requests: Requests{Refused: w.source.refused, HeldBack: w.heldBack, Moved: w.cluster.moved}, Series: w.series.samples, Warnings: w.warnings(),
+	}
+	if err := w.gatewaysSettled(); err != nil {
+		return nil, err
 	}
 	busy, span := 0.0, w.now.Seconds()
 	for _, e := range w.engines {
@@ -148,8 +158,14 @@ func (w *world) setup() Setup {
 		MaxPrefillTokens: o.MaxPrefillTokens, ChunkedPrefillSize: o.ChunkedPrefillSize,
 		LatencyTarget: o.LatencyTarget.Seconds(), Aging: o.Aging.Seconds(), Overlap: !o.DisableOverlap, Speed: o.Speed, Seed: o.Seed,
 	}
-	if w.router != nil {
+	if o.Replicas > 1 {
 		s.Routing = o.Routing
+	}
+	if o.clustered() {
+		s.Gateways, s.EventDelay, s.LoseReplica = o.Gateways, o.EventDelay.Seconds(), o.LoseReplica.Seconds()
+		if o.LoseReplica > 0 {
+			s.Restart = o.Restart.Seconds()
+		}
 	}
 	return s
 }
@@ -166,6 +182,7 @@ func (w *world) warnings() measure.Notes {
 		last = fmt.Sprintf("%d of %d engines report this, possibly with other figures: %s", warned, len(w.engines), last)
 	}
 	all.If(warned > 0, "%s", last)
+	all.If(w.opt.LoseReplica > 0 && !w.cluster.lost, "no replica was lost: the replay ended at %s, before --lose-replica %v", Clock(w.now.Seconds()), w.opt.LoseReplica)
 	s := &w.source
 	lacks := s.lacks()
 	all.If(lacks != "", "%s", lacks)
@@ -177,7 +194,7 @@ func (w *world) warnings() measure.Notes {
 	behind := w.now - s.last
 	all.If(behind > s.last/20 && behind > 2*w.e2e.Quantile(0.5) && behind > time.Minute,
 		"overloaded: the last request arrived at %s, the last token came at %s; the throughput is the engines' maximum, and latencies grow with the length of the trace",
-		clock(s.last.Seconds()), clock(w.now.Seconds()))
+		Clock(s.last.Seconds()), Clock(w.now.Seconds()))
 	return all
 }
 

@@ -17,6 +17,9 @@ func (r *Report) WriteText(to io.Writer) error {
 	if s.Replicas > 1 {
 		where, each = fmt.Sprintf("%s, %d engines, %s routing", where, s.Replicas, s.Routing), " each"
 	}
+	if s.Gateways > 0 {
+		where = fmt.Sprintf("%s, %d gateways that hear of it after %s", where, s.Gateways, Clock(s.EventDelay))
+	}
 	fmt.Fprintf(w, "%s\n", where)
 	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each, s.Eviction, s.Policy)
 	fmt.Fprintf(w, "requests\t%s finished", units.Grouped(r.Requests.Finished))
@@ -26,7 +29,10 @@ func (r *Report) WriteText(to io.Writer) error {
 	if r.Requests.HeldBack > 0 {
 		fmt.Fprintf(w, ", %s entered the queue late, because too many tokens were waiting", units.Grouped(r.Requests.HeldBack))
 	}
-	fmt.Fprintf(w, " in %s of virtual time\n", clock(r.Throughput.Seconds))
+	if r.Requests.Moved > 0 {
+		fmt.Fprintf(w, ", %s moved to another engine", units.Grouped(r.Requests.Moved))
+	}
+	fmt.Fprintf(w, " in %s of virtual time\n", Clock(r.Throughput.Seconds))
 	fmt.Fprintf(w, "tokens\t%s of prompts, %s generated\n", units.Grouped(r.Tokens.Prompt), units.Grouped(r.Tokens.Output))
 	fmt.Fprintf(w, "cache\t%.2f %% of prompt tokens cached, %s tokens evicted\n", 100*r.Cache.HitRatio, units.Grouped(r.Cache.EvictedTokens))
 	fmt.Fprintf(w, "throughput\t%.1f input and %.1f output tokens/s, %.2f requests/s\n", r.Throughput.Input, r.Throughput.Output, r.Throughput.Requests)
@@ -38,7 +44,7 @@ func (r *Report) WriteText(to io.Writer) error {
 		name string
 		measure.Latency
 	}{{"TTFT", r.TTFT}, {"ITL", r.ITL}, {"E2E", r.E2E}} {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.name, clock(l.Mean), clock(l.P50), clock(l.P90), clock(l.P99), clock(l.Max))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.name, Clock(l.Mean), Clock(l.P50), Clock(l.P90), Clock(l.P99), Clock(l.Max))
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "note: %s\n", warning)
@@ -46,8 +52,8 @@ func (r *Report) WriteText(to io.Writer) error {
 	return w.Flush()
 }
 
-// clock writes seconds with three digits or so.
-func clock(seconds float64) string {
+// Clock writes seconds with three digits or so.
+func Clock(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d >= 100*time.Second:

@@ -22,11 +22,14 @@ import (
 type world struct {
 	opt     Options
 	pool    pool.Plan
+	costs   *costmodel.Costs
 	engines []*engine
-	router  *route.Router // nil with one replica
+	router  *route.Router // nil with one replica, and in a cluster
+	cluster cluster
 	source  source
 
 	agenda []event // ascending by time; at one time in the order of scheduling
+	vital  int     // events of the agenda that the replay waits for
 	now    time.Duration
 	events int
 
@@ -79,30 +82,37 @@ func Run(ctx context.Context, trace trace.Reader, opt Options) (*Report, error) 
 }
 
 func newWorld(from trace.Reader, opt Options) (*world, error) {
-	if err := opt.check(); err != nil {
+	if err := opt.Check(); err != nil {
 		return nil, err
 	}
 	if opt.ChunkedPrefillSize == 0 { // a default, so it may not exceed the bound of a step
 		opt.ChunkedPrefillSize = min(defaultChunk(opt.GPU.Memory), opt.MaxPrefillTokens)
 	}
-	costs := costmodel.NewCosts(opt.GPU, opt.Model)
 	pool, err := opt.pool()
 	if err != nil {
 		return nil, err
 	}
-	w := &world{opt: opt, pool: pool, series: series{max: opt.Samples, every: firstEvery}}
+	w := &world{opt: opt, pool: pool, costs: costmodel.NewCosts(opt.GPU, opt.Model), series: series{max: opt.Samples, every: firstEvery}}
 	w.source = source{from: from, opt: &w.opt, pool: pool}
 	for i := range opt.Replicas {
-		w.engines = append(w.engines, newEngine(w, i, pool, costs))
+		w.engines = append(w.engines, newEngine(w, i))
 	}
-	if opt.Replicas > 1 {
-		w.router = route.New(route.Options{
-			Policy: opt.Routing, Replicas: opt.Replicas, PageSize: opt.PageSize, Seed: opt.Seed,
-			// What the caches hold together, prompts on their way included.
-			MaxPages: opt.Replicas * pool.Pages,
-		})
+	switch {
+	case opt.clustered():
+		return w, w.connect()
+	case opt.Replicas > 1:
+		w.router = route.New(w.routing(0, opt.Replicas))
 	}
 	return w, nil
+}
+
+// routing are the options of a router that knows some replicas from the start.
+func (w *world) routing(gateway, replicas int) route.Options {
+	return route.Options{
+		Policy: w.opt.Routing, Replicas: replicas, PageSize: w.opt.PageSize, Seed: w.opt.Seed + uint64(gateway),
+		// What the caches hold together, prompts on their way included.
+		MaxPages: w.opt.Replicas * w.pool.Pages,
+	}
 }
 
 // turn handles the next event: an arrival, or an event of an engine, which goes first
@@ -133,12 +143,15 @@ func (w *world) turn() (more bool, err error) {
 		w.waiting++
 		w.waitingPeak = max(w.waitingPeak, w.waiting)
 		return true, nil
-	case len(w.agenda) > 0:
+	case w.vital == 0 && !room && (next != nil || len(w.backlog) > 0):
+		return false, fmt.Errorf("bug: %d prompt tokens are waiting, but no engine is running a step; please report this", w.waitingTokens)
+	case w.vital > 0 || next != nil:
 		first := w.agenda[0]
 		w.agenda = slices.Delete(w.agenda, 0, 1)
+		if !first.aside {
+			w.vital--
+		}
 		return true, w.happen(first)
-	case next != nil:
-		return false, fmt.Errorf("bug: %d prompt tokens are waiting, but no engine is running a step; please report this", w.waitingTokens)
 	}
 	return false, nil
 }
@@ -148,26 +161,40 @@ type event struct {
 	at     time.Duration
 	engine *engine
 	due    envelope
+	// In a cluster: what is done at that time instead, and whether the replay may end
+	// before it.
+	do    func(now time.Duration)
+	aside bool
 }
 
 func (w *world) schedule(e event) {
+	if !e.aside {
+		w.vital++
+	}
 	after, _ := slices.BinarySearchFunc(w.agenda, e.at, func(e event, at time.Duration) int { return cmp.Or(cmp.Compare(e.at, at), -1) })
 	w.agenda = slices.Insert(w.agenda, after, e)
 }
 
 func (w *world) happen(e event) error {
 	w.advance(e.at)
+	if e.do != nil {
+		e.do(e.at)
+		return w.pass()
+	}
 	if e.due.msg == nil {
 		e.due = envelope{messages.Former, e.engine.runner.complete()}
 	}
 	err := e.engine.deliver(e.at, e.due)
 	w.count(e.engine)
-	return err
+	return cmp.Or(err, w.pass())
 }
 
 // submit routes a request to an engine, at its time or, if it was held back, later.
 func (w *world) submit(a *arrival) error {
 	request := a.request()
+	if w.opt.clustered() {
+		return w.arrive(request, a.at)
+	}
 	to := 0
 	if w.router != nil {
 		q := route.Request{ID: request.ID, Tokens: len(request.Prompt)}

@@ -25,6 +25,8 @@ import (
 type engineFlags struct {
 	gpu, shape, modelConfig string
 	plot                    string
+	gateways                []int
+	delays                  []time.Duration
 	opt                     replay.Options
 }
 
@@ -36,6 +38,10 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.modelConfig, "model-config", "", "take the model shape from the config.json of this Hugging Face directory, instead of --model-shape")
 	flags.IntVar(&o.Replicas, "replicas", o.Replicas, "number of engines, each on its own device")
 	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to the engines: "+strings.Join(route.Policies(), ", "))
+	flags.IntSliceVar(&f.gateways, "gateways", []int{o.Gateways}, "number of gateways that share the engines, each with a router of its own; several numbers, comma-separated, are compared with one gateway")
+	flags.DurationSliceVar(&f.delays, "event-delay", []time.Duration{o.EventDelay}, "how late gateways hear of the engines' caches and of each other's requests, comma-separated as above. Example: 10ms")
+	flags.DurationVar(&o.LoseReplica, "lose-replica", 0, "virtual time at which the busiest engine is lost, with its cache; its requests continue on others. 0: never. Example: 30m")
+	flags.DurationVar(&o.Restart, "replica-restart", o.Restart, "time until a lost engine is back, with an empty cache")
 	flags.StringVar(&o.Policy, "policy", o.Policy, "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
 	flags.IntVar(&o.KVTokens, "kv-tokens", 0, "tokens in each engine's KV pool; 0: as many as fit into the device's memory")
 	flags.IntVar(&o.PageSize, "page-size", o.PageSize, "tokens in a page of the KV pool, a power of two")
@@ -66,23 +72,11 @@ func (f *command) runEngine(c *cobra.Command) error {
 	if err := f.engine.checkPlot(); err != nil {
 		return err
 	}
-	from, err := f.open()
-	if err != nil {
-		return err
+	if f.engine.compares() {
+		return f.runGateways(c, opt)
 	}
-	defer from.Close()
-	status := cli.NewStatus()
-	opt.Progress = func(p replay.Progress) {
-		read := ""
-		if p.Bytes > 0 {
-			read = fmt.Sprintf("%3d %% of the trace read, ", p.Read*100/p.Bytes)
-		}
-		status.Show("replaying: %s%d requests in %v of virtual time", read, p.Requests, time.Duration(p.Seconds)*time.Second)
-	}
-	start := time.Now()
-	report, err := replay.Run(c.Context(), from, opt)
-	took := time.Since(start)
-	status.Clear()
+	opt.Gateways, opt.EventDelay = f.engine.gateways[0], f.engine.delays[0]
+	report, took, err := f.replay(c, opt, "replaying")
 	if err != nil {
 		return err
 	}
@@ -93,6 +87,27 @@ func (f *command) runEngine(c *cobra.Command) error {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	return nil
+}
+
+// replay replays the trace once, and measures how long that takes.
+func (f *command) replay(c *cobra.Command, opt replay.Options, doing string) (*replay.Report, time.Duration, error) {
+	from, err := f.open()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer from.Close()
+	status := cli.NewStatus()
+	defer status.Clear()
+	opt.Progress = func(p replay.Progress) {
+		read := ""
+		if p.Bytes > 0 {
+			read = fmt.Sprintf("%3d %% of the trace read, ", p.Read*100/p.Bytes)
+		}
+		status.Show("%s: %s%d requests in %v of virtual time", doing, read, p.Requests, time.Duration(p.Seconds)*time.Second)
+	}
+	start := time.Now()
+	report, err := replay.Run(c.Context(), from, opt)
+	return report, time.Since(start), err
 }
 
 // printReport leaves real time out of the JSON, so that equal replays print equal
