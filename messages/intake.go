@@ -76,6 +76,9 @@ type StepResults struct {
 	Prompts  []PromptResult // frozen; completed prefills
 	Tokens   []TokenResult  // frozen; those of a request are consecutive, by position
 	Ended    []RequestEnded // frozen; released requests
+	// Computed is how many tokens of prompts the step has computed, also of retracted
+	// requests. Only a portal of the same process reads it.
+	Computed int
 	// Fingerprint is of the engine's numerics, with several engines behind dispatch.
 	Fingerprint string
 }

@@ -49,7 +49,7 @@ func (f *inFlight) begin() *launchedStep {
 	invariants.Check(n < f.opt.StepsInFlight, "a step is launched while %d are in flight", n)
 	f.steps = f.steps[:n+1]
 	st := &f.steps[n]
-	st.id, st.work = f.step+1, st.work[:0]
+	st.id, st.work, st.prefilled = f.step+1, st.work[:0], 0
 	if st.batch == nil {
 		st.batch = &runBatch{}
 	}

@@ -31,6 +31,7 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 		s.addPrompts(&m.Prompts[i])
 	}
 	r := c.reports.next(m.Step)
+	r.Computed = st.prefilled
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
 	left, ends := stepResults{m.Sampled, m.Failed}, false
 	for i := range st.work {

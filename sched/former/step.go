@@ -12,6 +12,7 @@ type launchedStep struct {
 	id        messages.StepID
 	launched  time.Duration
 	retracted bool      // its plan retracted a sequence
+	prefilled int       // tokens of prompts that it computes
 	work      []rowWork // in the order of RunBatch.Work
 	batch     *runBatch
 }
@@ -48,6 +49,7 @@ func (st *launchedStep) add(s *sequence, count int, o *Options) {
 	st.work = append(st.work, rowWork{s, end, s.state == prefilling, sample})
 	if s.state == prefilling {
 		s.prefillStep = st.id
+		st.prefilled += count
 	}
 	s.scheduled = end
 	if sample > 0 {

@@ -16,20 +16,16 @@ func (c *Core) stepped(r *messages.StepResults) {
 	if r.Step == 0 {
 		return
 	}
-	if m.prefilling > 0 || len(r.Prompts) > 0 {
-		m.busy += max(0, c.now-m.last)
+	if m.prefilling > 0 || r.Computed > 0 {
+		m.step(r.Computed, max(0, c.now-m.last))
 	}
 	m.last = c.now
-	if m.busy > meterWindow {
-		m.busy, m.computed, m.prompted = m.busy/2, m.computed/2, m.prompted/2
-	}
 }
 
 // computed adds a prompt that is completed.
 func (c *Core) computed(p *messages.PromptResult) {
 	if o, ok := c.origins[p.ID]; ok {
-		c.meter.prompted += float64(o.tokens)
-		c.meter.computed += float64(max(0, int(o.tokens)-p.CachedTokens))
+		c.meter.prompt(int(o.tokens), p.CachedTokens)
 	}
 	c.advance(p.ID, running)
 }
@@ -92,7 +88,7 @@ func (c *Core) report(m *messages.ReportDue, out *messages.Outbox) {
 	if !c.up {
 		return
 	}
-	speed, uncached := c.meter.speed(), c.meter.uncached()
+	speed, uncached := c.meter.rate, c.meter.uncached()
 	for _, g := range c.inOrder() {
 		others := c.load
 		others.Waiting -= g.load.Waiting

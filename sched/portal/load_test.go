@@ -82,20 +82,22 @@ func TestSpeedOfPrefill(t *testing.T) {
 	}
 	speed := func() float64 { return s.reports()[1].Speed }
 	// Prompts of 1,000 tokens, 200 of them cached, in two chunks of 20 ms each: 20,000
-	// tokens per second. Then the request decodes for a second and ends, and after a pause
-	// comes the next.
-	run := func(chunk time.Duration) {
-		id++
-		own := s.prompt(at(1, 1), id, 1000)
-		seq++
-		s.step(&messages.StepResults{Header: at(0, 1), Seq: seq, Admitted: []messages.RequestID{own}})
-		step(chunk, messages.StepResults{})
-		step(chunk, messages.StepResults{Prompts: []messages.PromptResult{{ID: own, CachedTokens: 200}}})
-		step(time.Second, messages.StepResults{})
-		step(time.Second, messages.StepResults{Ended: []messages.RequestEnded{{ID: own, Reason: messages.EndLength}}})
-		s.clock += time.Minute
+	// tokens per second. Then the request decodes for two seconds and ends, and after a pause
+	// comes the next. A window is 21 of them.
+	run := func(times int, chunk time.Duration) {
+		for range times {
+			id++
+			own := s.prompt(at(1, 1), id, 1000)
+			seq++
+			s.step(&messages.StepResults{Header: at(0, 1), Seq: seq, Admitted: []messages.RequestID{own}})
+			step(chunk, messages.StepResults{Computed: 400})
+			step(chunk, messages.StepResults{Computed: 400, Prompts: []messages.PromptResult{{ID: own, CachedTokens: 200}}})
+			step(time.Second, messages.StepResults{})
+			step(time.Second, messages.StepResults{Ended: []messages.RequestEnded{{ID: own, Reason: messages.EndLength}}})
+			s.clock += time.Minute
+		}
 	}
-	run(20 * time.Millisecond)
+	run(21, 20*time.Millisecond)
 	if got := speed(); got < 19_999 || got > 20_001 {
 		t.Errorf("the speed is %v, want 20000", got)
 	}
@@ -103,25 +105,45 @@ func TestSpeedOfPrefill(t *testing.T) {
 	if got := speed(); got < 19_999 || got > 20_001 {
 		t.Errorf("after an hour without requests the speed is %v", got)
 	}
-	for range 400 {
-		run(40 * time.Millisecond)
+	run(7, 80*time.Millisecond) // as with a long context, for a second
+	if got := speed(); got < 19_000 || got > 19_900 {
+		t.Errorf("after a slow window the speed is %v, want a little below 20000", got)
 	}
+	run(42, 20*time.Millisecond)
+	if got := speed(); got < 19_500 {
+		t.Errorf("after a fast window the speed is %v, want nearly 20000", got)
+	}
+	run(3000, 40*time.Millisecond)
 	if got := speed(); got < 9_999 || got > 10_200 {
-		t.Errorf("after 32 s of prefill at 10000, the speed is %v", got)
+		t.Errorf("after 4 minutes of prefill at 10000, the speed is %v", got)
 	}
 }
 
 // The speed of a few tokens is that of a step, not of prefill.
-func TestSpeedNeedsEnoughTokens(t *testing.T) {
-	s := newScene(t)
-	s.up(1)
-	s.step(&messages.GatewayJoined{Gateway: 1})
-	for i, want := range []bool{false, true} {
-		own := s.prompt(at(1, 1), i+1, 128)
-		s.clock += time.Millisecond
-		s.step(&messages.StepResults{Header: at(0, 1), Seq: uint64(i + 1), Step: messages.StepID(i + 1), Prompts: []messages.PromptResult{{ID: own}}})
-		if got := s.reports()[1].Speed; got > 0 != want {
-			t.Errorf("after %d tokens the speed is %v", 128*(i+1), got)
+func TestSpeedNeedsAWindow(t *testing.T) {
+	const steps = 4 // of a window
+	for _, tt := range []struct {
+		name   string
+		tokens int
+		took   time.Duration
+	}{
+		{"a fast engine", 4096, 100 * time.Millisecond},
+		{"a slow engine", 100, 250 * time.Millisecond},
+	} {
+		s := newScene(t)
+		s.up(1)
+		s.step(&messages.GatewayJoined{Gateway: 1})
+		s.prompt(at(1, 1), 1, 1<<20)
+		for i := range steps {
+			s.clock += tt.took
+			s.step(&messages.StepResults{Header: at(0, 1), Seq: uint64(i + 1), Step: messages.StepID(i + 1), Computed: tt.tokens})
+			if n := i + 1; s.meter.rate > 0 != (n == steps) {
+				t.Errorf("%s: after %d of %d steps the speed is %v", tt.name, n, steps, s.meter.rate)
+			}
+		}
+		want := float64(tt.tokens) / tt.took.Seconds()
+		if got := s.reports()[1].Speed; got < 0.999*want || got > 1.001*want {
+			t.Errorf("%s: the speed is %v, want %v", tt.name, got, want)
 		}
 	}
 }
