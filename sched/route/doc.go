@@ -3,5 +3,5 @@
 // # Floors
 //
 //	index
-//	router
+//	shared router
 package route

@@ -34,7 +34,8 @@ type Options struct {
 	// ones are dropped first. 0 means as many as 128 MiB hold: about 1.9 million for up to
 	// 64 replicas, 700,000 for 1,000.
 	MaxPages int
-	// Seed is for the random policy.
+	// Seed is for the random policy, and for routers that share replicas: each should have
+	// its own.
 	Seed uint64
 }
 
@@ -89,6 +90,10 @@ type Report struct {
 	Speed  float64 // prompt tokens that it computes in a second; 0: not measured
 }
 
+// alike is the ratio up to which speeds count as equal. Engines on equal devices measure
+// different ones, by their prompts, and the fastest would get every request while it is idle.
+const alike = 1.5
+
 // Router chooses a replica for each request.
 //
 // The cache-aware policy chooses the replica where the first token is expected
@@ -99,10 +104,12 @@ type Report struct {
 //	      + decodeWeight × context of the running requests) / speed
 //
 // Earlier requests are this router's, which it counts itself, and those of others, as
-// reported. A replica without a measured speed has the mean of the others. So a match counts for exactly the work it saves, and a replica whose queue is shorter
+// reported. A replica without a measured speed has the mean of the others, and so has one
+// that is not much faster or slower. So a match counts for exactly the work it saves, and a replica whose queue is shorter
 // by more than that wins. No thresholds need tuning for the number of replicas and the
 // length of prompts (SGLang's router has three). Of equal costs the lower load wins, then
-// the fewest pages in the index, then the next one in turn.
+// the fewest pages in the index, then the next one in turn. While other routers send requests
+// to the same replicas, part of the choice is random.
 //
 // A request is charged and its prompt enters the index when it is routed. So a burst
 // spreads over the replicas, and a second request with the same prefix follows the
@@ -117,11 +124,16 @@ type Router struct {
 	scratch  []int  // matched pages by replica
 	speeds   float64
 	measured int // replicas with a speed; speeds is their sum
+
+	routed       uint64    // requests so far
+	size         float64   // of a usual one, in tokens to compute
+	costs, rates []float64 // scratch of chooseShared
 }
 
 type replica struct {
 	Load      // of this router's requests
 	report    Report
+	unheard   unheard
 	available bool
 }
 
@@ -154,6 +166,7 @@ func (r *Router) Join(i int) {
 	}
 	for n := len(r.replicas); n <= i; n++ {
 		r.replicas, r.scratch = append(r.replicas, replica{}), append(r.scratch, 0)
+		r.costs, r.rates = append(r.costs, 0), append(r.rates, 0)
 		if words := n/64 + 1; n%64 == 0 {
 			r.index.grow(words*64, cmp.Or(r.opt.MaxPages, defaultIndexBytes/(pageBytes+words*wordBytes)))
 			r.scratch = slices.Grow(r.scratch, words*64-len(r.scratch))
@@ -170,7 +183,10 @@ func (r *Router) Route(q Request) (Route, bool) {
 	if aware {
 		r.index.match(q.Pages, r.scratch[:cap(r.scratch)])
 	}
-	to, ok := r.choose(q)
+	to, ok := r.chooseShared(q)
+	if !ok {
+		to, ok = r.choose(q)
+	}
 	if !ok {
 		return Route{}, false
 	}
@@ -183,6 +199,8 @@ func (r *Router) Route(q Request) (Route, bool) {
 	charge := routed{replica: to, tokens: q.Tokens, unshared: q.Tokens - route.Matched*r.opt.PageSize}
 	r.requests[q.ID] = charge
 	r.charge(charge, 1)
+	r.routed++
+	r.size += learning * (float64(charge.unshared) - r.size)
 	r.turn = (to + 1) % len(r.replicas)
 	return route, true
 }
@@ -218,7 +236,7 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 			return i, true
 		}
 		load, speed := r.load(i), r.speed(i)
-		own := q.Tokens - min(r.scratch[i], (q.Tokens-1)/r.opt.PageSize)*r.opt.PageSize // nothing matches under least-loaded
+		own := q.Tokens - r.saved(q, i)
 		cost := (load + float64(own)) / speed
 		load /= speed
 		better := to < 0 || cost < best || cost == best &&
@@ -228,6 +246,12 @@ func (r *Router) choose(q Request) (to int, ok bool) {
 		}
 	}
 	return to, to >= 0
+}
+
+// saved is how many tokens of a prompt are not computed at a replica, because they match.
+// Nothing matches under least-loaded, and at least one token is computed.
+func (r *Router) saved(q Request, i int) int {
+	return min(r.scratch[i], (q.Tokens-1)/r.opt.PageSize) * r.opt.PageSize
 }
 
 // Idlest is the replica with the least work ahead of a new request, of those that are
@@ -254,13 +278,14 @@ func (r *Router) load(i int) float64 {
 
 // speed is the replica's speed, or what it probably is.
 func (r *Router) speed(i int) float64 {
-	switch speed := r.replicas[i].report.Speed; {
-	case speed > 0:
-		return speed
-	case r.measured > 0:
-		return r.speeds / float64(r.measured)
+	if r.measured == 0 {
+		return 1
 	}
-	return 1
+	mean := r.speeds / float64(r.measured)
+	if speed := r.replicas[i].report.Speed; speed > mean*alike || speed > 0 && speed < mean/alike {
+		return speed
+	}
+	return mean
 }
 
 // Reported records what a replica reports of itself, instead of its last report.
@@ -277,7 +302,9 @@ func (r *Router) Reported(i int, report Report) {
 	if r.measured == 0 {
 		r.speeds = 0 // no rounding error stays
 	}
-	r.replicas[i].report = report
+	e := &r.replicas[i]
+	e.unheard.reported(e.report.Others, report.Others, r.routed)
+	e.report = report
 }
 
 // Started records a request's first token. A late report of an unknown id is ignored.
@@ -322,6 +349,7 @@ func (r *Router) Requests(replica int) (ids []messages.RequestID) {
 func (r *Router) Lost(replica int) []messages.RequestID {
 	r.SetAvailable(replica, false)
 	r.Reported(replica, Report{})
+	r.replicas[replica].unheard = unheard{routed: r.routed}
 	r.index.clear(replica)
 	ids := r.Requests(replica)
 	for _, id := range ids {

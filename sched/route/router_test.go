@@ -159,13 +159,14 @@ func (t *twinRouter) speed(replica int) float64 {
 			sum, n = sum+r.Speed, n+1
 		}
 	}
-	switch {
-	case t.reports[replica].Speed > 0:
-		return t.reports[replica].Speed
-	case n > 0:
-		return sum / float64(n)
+	own := t.reports[replica].Speed
+	switch mean := sum / float64(n); {
+	case n == 0:
+		return 1
+	case own == 0 || own/mean < 1.5 && mean/own < 1.5:
+		return mean
 	}
-	return 1
+	return own
 }
 
 func TestRouterAgainstTwin(t *testing.T) {
@@ -278,7 +279,7 @@ func TestRouterAgainstTwin(t *testing.T) {
 				report := Report{
 					Others: Load{WaitingTokens: rapid.IntRange(0, 50).Draw(r, "waiting"), RunningTokens: rapid.IntRange(0, 50).Draw(r, "running")},
 					// Powers of two: their sums and quotients are exact in any order.
-					Speed: rapid.SampledFrom([]float64{0, 0, 1, 2, 4, 16}).Draw(r, "speed"),
+					Speed: rapid.SampledFrom([]float64{0, 0, 1, 1.25, 2, 4, 16}).Draw(r, "speed"),
 				}
 				router.Reported(to, report)
 				twin.reports[to] = report
@@ -477,26 +478,37 @@ func TestRouterRefusesOptions(t *testing.T) {
 	}
 }
 
-// BenchmarkRoute decides on prompts of 128 pages that every replica holds a part of.
+// BenchmarkRoute decides on prompts of 128 pages that every replica holds a part of: alone,
+// and with other routers.
 func BenchmarkRoute(b *testing.B) {
-	for _, replicas := range []int{16, 64, 1000} {
-		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
-			r := New(Options{Replicas: replicas, PageSize: 64})
-			prompts := make([][]uint64, 256)
-			for i := range prompts {
-				prompts[i] = pagesOf(i, 128)
-				for k := range replicas {
-					r.index.add(k, prompts[i][:(k*37+i)%129])
+	for _, shared := range []bool{false, true} {
+		for _, replicas := range []int{16, 64, 1000} {
+			b.Run(fmt.Sprintf("replicas=%d/shared=%t", replicas, shared), func(b *testing.B) {
+				r := New(Options{Replicas: replicas, PageSize: 64})
+				prompts := make([][]uint64, 256)
+				for i := range prompts {
+					prompts[i] = pagesOf(i, 128)
+					for k := range replicas {
+						r.index.add(k, prompts[i][:(k*37+i)%129])
+					}
 				}
-			}
-			b.ReportAllocs()
-			id := messages.RequestID(0)
-			for b.Loop() {
-				id++
-				r.Route(Request{ID: id, Tokens: 128 * 64, Pages: prompts[id%256]})
-				r.Ended(id)
-			}
-		})
+				id := messages.RequestID(0)
+				route := func() {
+					id++
+					r.Route(Request{ID: id, Tokens: 128 * 64, Pages: prompts[id%256]})
+					r.Ended(id)
+				}
+				for k := range replicas {
+					if route(); shared {
+						r.Reported(k, Report{Others: Load{Waiting: 1, WaitingTokens: k * 512}, Speed: 20_000})
+					}
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					route()
+				}
+			})
+		}
 	}
 }
 

@@ -8,55 +8,125 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// Two routers send requests to the same replicas, and hear of each other's by reports now
-// and then. A request goes to a replica that has as few requests of both as any, but for
-// what the other router has done since the last report. So they do not pile up.
-func TestTwoRoutersDoNotPileUp(t *testing.T) {
+// bursts has several routers send to the same replicas: all route a request at the same time,
+// again and again. Between two bursts the requests are reported, begin, end, and that is
+// reported, too. It returns how many requests each replica gets in each burst.
+func bursts(routers []*Router, replicas, times int, pages func(burst, router int) []uint64) (all [][]int) {
+	next := messages.RequestID(0)
+	report := func() {
+		for i := range replicas {
+			var sum Load
+			for _, r := range routers {
+				l := r.Load(i)
+				sum.Waiting, sum.WaitingTokens = sum.Waiting+l.Waiting, sum.WaitingTokens+l.WaitingTokens
+			}
+			for _, r := range routers {
+				l := r.Load(i)
+				r.Reported(i, Report{Others: Load{Waiting: sum.Waiting - l.Waiting, WaitingTokens: sum.WaitingTokens - l.WaitingTokens}})
+			}
+		}
+	}
+	for burst := range times {
+		counts := make([]int, replicas)
+		next++
+		for k, r := range routers {
+			prompt := pages(burst, k)
+			to, _ := r.Route(Request{ID: next, Tokens: 4*len(prompt) + 1, Pages: prompt})
+			counts[to.Replica]++
+		}
+		report()
+		for i, r := range routers {
+			to, _ := r.Replica(next)
+			r.Ended(next)
+			for k, other := range routers { // hears of what is cached
+				if k != i {
+					other.Changed(to, &messages.CacheChanged{Events: []messages.CacheEvent{{Kind: messages.PagesStored, Hashes: pages(burst, i)}}})
+				}
+			}
+		}
+		report()
+		all = append(all, counts)
+	}
+	return all
+}
+
+// Several routers that have the same reports do not choose the same replica, and leave none
+// out. The prompts have a first page in common, so that replicas which have it look better.
+func TestRoutersDoNotPileUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		replicas := rapid.IntRange(2, 6).Draw(r, "replicas")
-		opt := Options{Replicas: replicas, PageSize: 4, Policy: rapid.SampledFrom([]string{CacheAware, LeastLoaded}).Draw(r, "policy")}
-		routers := [2]*Router{New(opt), New(opt)}
-		total := make([]int, replicas)
-		var open [2][]messages.RequestID
-		var unheard [2]int // what each has done since the last report
-		next := messages.RequestID(0)
-		r.Repeat(map[string]func(*rapid.T){
-			"route": func(r *rapid.T) {
-				mine := rapid.IntRange(0, 1).Draw(r, "router")
-				next++
-				to, _ := routers[mine].Route(Request{ID: next, Tokens: 16, Pages: pagesOf(int(next), 4)})
-				least := total[0]
-				for _, n := range total {
-					least = min(least, n)
-				}
-				if n := total[to.Replica]; n > least+unheard[1-mine] {
-					r.Fatalf("router %d chooses replica %d with %d requests, of %v, and has not heard of %d", mine, to.Replica, n, total, unheard[1-mine])
-				}
-				total[to.Replica]++
-				open[mine] = append(open[mine], next)
-				unheard[mine]++
-			},
-			"end": func(r *rapid.T) {
-				mine := rapid.IntRange(0, 1).Draw(r, "router")
-				if len(open[mine]) == 0 {
-					r.Skip("it has no request")
-				}
-				at := rapid.IntRange(0, len(open[mine])-1).Draw(r, "request")
-				id := open[mine][at]
-				open[mine] = append(open[mine][:at], open[mine][at+1:]...)
-				to, _ := routers[mine].Replica(id)
-				routers[mine].Ended(id)
-				total[to]--
-				unheard[mine]++
-			},
-			"report": func(*rapid.T) {
-				for i := range replicas {
-					for mine := range routers {
-						routers[mine].Reported(i, Report{Others: routers[1-mine].Load(i)})
-					}
-				}
-				unheard = [2]int{}
-			},
-		})
+		replicas, n := rapid.IntRange(4, 16).Draw(r, "replicas"), rapid.IntRange(4, 8).Draw(r, "routers")
+		policy := rapid.SampledFrom([]string{CacheAware, LeastLoaded}).Draw(r, "policy")
+		seed := rapid.Uint64Range(0, 1<<40).Draw(r, "seed")
+		var routers []*Router
+		for i := range n {
+			routers = append(routers, New(Options{Replicas: replicas, PageSize: 4, Policy: policy, Seed: seed + uint64(i)}))
+		}
+		const times, learned = 300, 100
+		sum, most := make([]int, replicas), 0
+		for _, counts := range bursts(routers, replicas, times, func(burst, router int) []uint64 {
+			return append(pagesOf(0, 1), pagesOf(burst*n+router+1, 15)...)
+		})[learned:] {
+			top := 0
+			for i, c := range counts {
+				sum[i] += c
+				top = max(top, c)
+			}
+			most += top
+		}
+		mean := float64(n*(times-learned)) / float64(replicas)
+		for i, c := range sum {
+			if float64(c) < 0.5*mean || float64(c) > 1.6*mean {
+				r.Errorf("replica %d gets %d requests of %v", i, c, sum)
+			}
+		}
+		even := (n + replicas - 1) / replicas
+		if got := float64(most) / (times - learned); got > float64(even)+1.8 {
+			r.Errorf("of a burst of %d requests to %d replicas, on average %.1f meet at one", n, replicas, got)
+		}
 	})
+}
+
+// A router that learns of others' bursts still sends the turns of a conversation to the
+// replica that has it.
+func TestConversationsStayTogether(t *testing.T) {
+	const replicas, n, turns = 8, 4, 10
+	var routers []*Router
+	for i := range n {
+		routers = append(routers, New(Options{Replicas: replicas, PageSize: 4, Seed: uint64(i)}))
+	}
+	bursts(routers, replicas, 200, func(burst, router int) []uint64 { return pagesOf(burst*n+router+1, 16) })
+	if routers[0].replicas[0].unheard.requests() == 0 {
+		t.Fatal("the routers have learned nothing of each other")
+	}
+	for turn := 1; turn <= turns; turn++ {
+		counts := bursts(routers, replicas, 1, func(_, router int) []uint64 { return pagesOf(1_000_000+router, 16*turn) })
+		for i, r := range routers {
+			r.index.match(pagesOf(1_000_000+i, 16*turn), r.scratch[:cap(r.scratch)])
+			have := 0
+			for replica := range replicas {
+				if r.scratch[replica] == 16*turn {
+					have++
+				}
+			}
+			if have != 1 {
+				t.Fatalf("after turn %d, %d replicas have conversation %d; the last requests went to %v", turn, have, i, counts)
+			}
+		}
+	}
+}
+
+// Alone, a router chooses as if there were no others: its choice does not depend on the seed.
+func TestOneRouterDoesNotDraw(t *testing.T) {
+	var all [2][][]int
+	for seed := range all {
+		r := New(Options{Replicas: 5, PageSize: 4, Seed: uint64(seed)})
+		all[seed] = bursts([]*Router{r}, 5, 50, func(burst, _ int) []uint64 { return pagesOf(burst%7, 16) })
+	}
+	for i := range all[0] {
+		for k := range all[0][i] {
+			if all[0][i][k] != all[1][i][k] {
+				t.Fatalf("request %d goes to another replica with another seed", i)
+			}
+		}
+	}
 }
