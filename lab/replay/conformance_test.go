@@ -112,3 +112,23 @@ func TestConformanceSoakRouting(t *testing.T) {
 		}
 	}
 }
+
+// Several gateways find what one finds, and first tokens come hardly later.
+func TestConformanceSoakGateways(t *testing.T) {
+	soak(t)
+	opt, from := big(t)
+	opt.Replicas = 16
+	one := run(t, from, opt)
+	for _, gateways := range []int{1, 2, 4, 8} {
+		for _, delay := range []time.Duration{0, 10 * time.Millisecond, 100 * time.Millisecond} {
+			opt, from := big(t)
+			opt.Replicas, opt.Gateways, opt.EventDelay = 16, gateways, delay
+			r := run(t, from, opt)
+			hits, first := r.Cache.HitRatio/one.Cache.HitRatio, r.TTFT.P99/one.TTFT.P99
+			t.Logf("%d gateways, %v: hit ratio %.4f, %.3f of one's; TTFT p99 %.3f, %.3f of one's", gateways, delay, r.Cache.HitRatio, hits, r.TTFT.P99, first)
+			if hits < 0.95 || first > 1.2 {
+				t.Errorf("%d gateways with events after %v: hit ratio %v and TTFT p99 %v of one gateway's", gateways, delay, hits, first)
+			}
+		}
+	}
+}
