@@ -18,7 +18,7 @@ func (r *Report) WriteText(to io.Writer) error {
 		where, each = fmt.Sprintf("%s, %d engines, %s routing", where, s.Replicas, s.Routing), " each"
 	}
 	if s.Gateways > 0 {
-		where = fmt.Sprintf("%s, %d gateways that hear of it after %s", where, s.Gateways, Clock(s.EventDelay))
+		where = fmt.Sprintf("%s, %d gateways, event delay %s", where, s.Gateways, Clock(s.EventDelay))
 	}
 	fmt.Fprintf(w, "%s\n", where)
 	fmt.Fprintf(w, "KV pool\t%s tokens in pages of %d%s, eviction %s, policy %s\n", units.Grouped(s.KVTokens), s.PageSize, each, s.Eviction, s.Policy)

@@ -349,7 +349,7 @@ func (r *Router) Requests(replica int) (ids []messages.RequestID) {
 func (r *Router) Lost(replica int) []messages.RequestID {
 	r.SetAvailable(replica, false)
 	r.Reported(replica, Report{})
-	r.replicas[replica].unheard = unheard{routed: r.routed}
+	r.replicas[replica].unheard = unheard{}
 	r.index.clear(replica)
 	ids := r.Requests(replica)
 	for _, id := range ids {

@@ -22,6 +22,7 @@ import (
 
 // unheard is what a router has learned about a replica's requests from other routers.
 type unheard struct {
+	some   bool   // the replica has reported since it joined
 	routed uint64 // Router.routed at the last report
 	// Means over recent reports before which this router has routed requests: of those
 	// times the others' new ones at this replica, and of its own.
@@ -37,14 +38,15 @@ const (
 )
 
 // reported learns from the number of others' requests at a replica. Requests that have ended
-// since the last report hide new ones, which are then missing.
+// since the last report hide new ones, which are then missing. Those of the first report are
+// not new.
 func (u *unheard) reported(before, now Load, routed uint64) {
-	if own := float64(routed - u.routed); own > 0 {
+	if own := float64(routed - u.routed); own > 0 && u.some {
 		others := float64(max(0, now.Waiting+now.Running-before.Waiting-before.Running))
 		u.product += learning * (own*others - u.product)
 		u.own += learning * (own - u.own)
 	}
-	u.routed = routed
+	u.some, u.routed = true, routed
 }
 
 // requests is how many requests of others a replica typically has that are not reported,

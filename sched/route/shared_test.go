@@ -115,6 +115,30 @@ func TestConversationsStayTogether(t *testing.T) {
 	}
 }
 
+// What a replica had from others before it joined is not new.
+func TestFirstReportTeachesNothing(t *testing.T) {
+	r := New(Options{Replicas: 2, PageSize: 4})
+	busy := Report{Others: Load{Waiting: 100, WaitingTokens: 1000}}
+	for id := range messages.RequestID(10) {
+		r.Route(Request{ID: id, Tokens: 1})
+	}
+	r.Join(2)
+	for _, more := range []int{0, 0, 3} {
+		busy.Others.Waiting += more
+		r.Reported(2, busy)
+		if got := r.replicas[2].unheard.requests(); got > 0 != (more > 0) {
+			t.Errorf("after %d more, %v requests are taken for unheard of", more, got)
+		}
+		r.Route(Request{ID: 100, Tokens: 1})
+	}
+	r.Lost(2)
+	r.Join(2)
+	r.Reported(2, busy)
+	if got := r.replicas[2].unheard.requests(); got > 0 {
+		t.Errorf("after it was lost and is back, %v requests are taken for unheard of", got)
+	}
+}
+
 // Alone, a router chooses as if there were no others: its choice does not depend on the seed.
 func TestOneRouterDoesNotDraw(t *testing.T) {
 	var all [2][][]int

@@ -39,7 +39,7 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Replicas, "replicas", o.Replicas, "number of engines, each on its own device")
 	flags.StringVar(&o.Routing, "routing", o.Routing, "how requests are distributed to the engines: "+strings.Join(route.Policies(), ", "))
 	flags.IntSliceVar(&f.gateways, "gateways", []int{o.Gateways}, "number of gateways that share the engines, each with a router of its own; several numbers, comma-separated, are compared with one gateway")
-	flags.DurationSliceVar(&f.delays, "event-delay", []time.Duration{o.EventDelay}, "how late gateways hear of the engines' caches and of each other's requests, comma-separated as above. Example: 10ms")
+	flags.DurationSliceVar(&f.delays, "event-delay", []time.Duration{o.EventDelay}, "delay with which gateways hear of the engines' caches and of each other's requests; several delays, comma-separated, are compared as well. Example: 10ms")
 	flags.DurationVar(&o.LoseReplica, "lose-replica", 0, "virtual time at which the busiest engine is lost, with its cache; its requests continue on others. 0: never. Example: 30m")
 	flags.DurationVar(&o.Restart, "replica-restart", o.Restart, "time until a lost engine is back, with an empty cache")
 	flags.StringVar(&o.Policy, "policy", o.Policy, "schedule-policy of the engines: "+strings.Join(queue.Policies(), ", "))
