@@ -41,13 +41,13 @@ func (r root) Receive(ctx actor.Context) {
 	if o := r.spec.Observer; o != nil {
 		r.spawn(ctx, observer.Props(r.shellOptions(messages.Observer, r.pathOf(messages.Observer), r.outerRoutes()), *o, r.propsFor(messages.Observer, r.pathOf(messages.Observer))...), messages.Observer.String())
 	}
-	close(r.up)
 	if len(r.members) != 1 {
 		r.spawn(ctx, r.dispatchProps(r.shellOptions(messages.Dispatch, r.pathOf(messages.Dispatch), r.outerRoutes()), r.propsFor(messages.Dispatch, r.pathOf(messages.Dispatch))), messages.Dispatch.String())
 	}
 	for i, m := range r.members {
 		r.spawn(ctx, actor.PropsFromProducer(func() actor.Actor { return &supervisor{m} }, r.propsFor(messages.Supervisor, m.pid.Id)...), supervisorName(i))
 	}
+	close(r.up) // last: a message to an actor that is not there yet would be lost
 }
 
 func (r root) spawn(ctx actor.Context, props *actor.Props, name string) {
