@@ -46,7 +46,11 @@ var factors = []factor{
 	{"eviction", evictions()},
 }
 
-var faultsFactor = slices.IndexFunc(factors, func(f factor) bool { return f.name == "faults" })
+var faultsFactor, poolFactor = named("faults"), named("pool")
+
+func named(name string) int {
+	return slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
+}
 
 // smallest means the smallest chunk that page-size allows; for page size 1 a prime.
 const smallest = "smallest"

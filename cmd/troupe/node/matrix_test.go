@@ -45,9 +45,10 @@ func shut(t testing.TB, n *Node) {
 
 var soak = os.Getenv("TROUPE_SOAK") == "1"
 
-// rowChoices is the number of choices of the workload per combination in the plain test.
-// Every combination takes the next ones, so that each choice is tested many times.
-const rowChoices = 4
+// rowChoices is the number of choices of the workload per combination in the plain test, and
+// fullChoices with the small pool, which they fill. Every combination takes the next ones,
+// so that each choice is tested many times.
+const rowChoices, fullChoices = 4, 10
 
 // TestAnswersDependOnTheRequestOnly compares the answers of the embedded model,
 // byte for byte, with those that each request gets alone under the defaults. The
@@ -82,7 +83,11 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 			return
 		}
 		var part []int // of the calls
-		for choices := 0; len(part) < len(calls) && (soak || choices < rowChoices); next++ {
+		limit := rowChoices
+		if c[poolFactor] > 0 {
+			limit = fullChoices
+		}
+		for choices := 0; len(part) < len(calls) && (soak || choices < limit); next++ {
 			part = append(part, next%len(calls))
 			choices += choicesOf(calls[next%len(calls)])
 		}
