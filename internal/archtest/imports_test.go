@@ -98,7 +98,7 @@ var rules = []rule{
 	{"lab/load/wire", []string{"internal/jsonread"}, []string{"net", "time"}, "it reads and writes bytes, so that what a token costs can be measured alone"},
 	{"lab/load/work", []string{"lab/trace"}, []string{"net", "sync"}, "it says what to ask and knows no server and no clock"},
 	{"testkit/conformance", nil, nil, "it finds and reads files, for any test"},
-	{"testkit/clustertest", []string{"internal/invariants", "cluster/wire"}, nil, "it runs the binary and knows it by its commands and its API, and attacks it with frames"},
+	{"testkit/clustertest", []string{"internal/invariants", "cluster/wire", "cluster/report"}, nil, "it runs the binary and knows it by its commands and its API, and attacks it with frames"},
 	{"testkit/commandline", []string{""}, nil, "it runs whole commands for tests"},
 	{"testkit/locked", nil, nil, "it is bytes under a lock, for any test"},
 	{"testkit/ggufdata", nil, nil, "it is bytes of tensors, for any test"},

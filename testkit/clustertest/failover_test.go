@@ -115,7 +115,7 @@ func failover(t *testing.T, peerTimeout time.Duration, faults int, opt Options, 
 	return silences
 }
 
-func report(t *testing.T, what string, p Pauses, most time.Duration) {
+func summarize(t *testing.T, what string, p Pauses, most time.Duration) {
 	t.Helper()
 	fmt.Printf("| %s | %d | %v | %v | %v | %v |\n", what, len(p), round(p.At(0.5)), round(p.At(0.9)), round(p.At(0.99)), round(p.At(1)))
 	if p.At(0.99) >= most {
@@ -130,7 +130,7 @@ func TestFailover(t *testing.T) {
 	fmt.Println("| fault | streams | p50 | p90 | p99 | max |\n|---|---|---|---|---|---|")
 	t.Run("killed", func(t *testing.T) {
 		p := failover(t, time.Second, 15, Options{}, (*Node).Kill, (*Node).Start)
-		report(t, "kill -9", p, 100*time.Millisecond)
+		summarize(t, "kill -9", p, 100*time.Millisecond)
 	})
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
 		t.Run("paused "+timeout.String(), func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestFailover(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			report(t, fmt.Sprintf("SIGSTOP, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+			summarize(t, fmt.Sprintf("SIGSTOP, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
 		})
 		t.Run("frozen "+timeout.String(), func(t *testing.T) {
 			var thaw func()
@@ -154,7 +154,7 @@ func TestFailover(t *testing.T) {
 				_, thaw = n.Proxy.Freeze(-1)
 				return at
 			}, func(*Node) { thaw() })
-			report(t, fmt.Sprintf("its incoming connections frozen, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+			summarize(t, fmt.Sprintf("its incoming connections frozen, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
 		})
 	}
 }
@@ -178,7 +178,7 @@ func TestCutOffFailover(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	report(t, fmt.Sprintf("cut off, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
+	summarize(t, fmt.Sprintf("cut off, peer timeout %v", timeout), p, timeout+500*time.Millisecond)
 }
 
 // TestSaturated keeps all processors busy, with streams and with other programs: no link
