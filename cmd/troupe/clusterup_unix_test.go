@@ -101,7 +101,7 @@ func TestClusterUp(t *testing.T) {
 	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if line := c.waitFor("it is restarted"); !strings.Contains(line, `"node":"engine-1"`) || !strings.Contains(line, "signal: killed") {
+	if line := c.waitFor("restarting it"); !strings.Contains(line, `"node":"engine-1"`) || !strings.Contains(line, "signal: killed") {
 		t.Errorf("the end is not logged: %s", line)
 	}
 	var ready struct {
