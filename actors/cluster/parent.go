@@ -22,6 +22,7 @@ type (
 	serve    struct{ engine *Engine }
 	list     struct{ reply chan<- []members.Node }
 	leave    struct{ done chan struct{} }
+	parted   struct{ _ byte } // a node has got the last hello, or does not answer
 	// restarted: dispatch, or the portal if it is nil, has started over.
 	restarted struct{ dispatch *actor.PID }
 	// answered is the end of a call to an address.
@@ -70,6 +71,7 @@ type parent struct {
 	ends      map[string]*end // by the name of the actor
 	epochs    map[messages.EngineID]messages.Epoch
 	leaving   chan struct{}
+	partings  int // last hellos on their way
 	entry     *roster.Entry
 	ctx       context.Context // ends with the actor
 	cancel    context.CancelFunc
@@ -135,6 +137,9 @@ func (p *parent) Receive(ctx actor.Context) {
 		m.reply <- p.core.List(p.now())
 	case *leave:
 		p.leave(ctx, m)
+	case *parted:
+		p.partings--
+		p.left()
 	}
 	p.carryOut()
 }
@@ -194,10 +199,13 @@ func (p *parent) endLinks(ctx actor.Context, dispatch *actor.PID) {
 	}
 }
 
-// leave ends all links with a goodbye.
+// leave ends all links with a goodbye, and tells all nodes that this one is not lost.
 func (p *parent) leave(ctx actor.Context, m *leave) {
 	p.leaving = m.done
-	p.core.Set("stopped", nil)
+	for _, address := range p.core.Leave() {
+		p.partings++
+		go p.part(address, p.core.Hello(p.now()))
+	}
 	for name := range p.ends {
 		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " is shutting down"})
 	}
@@ -206,7 +214,7 @@ func (p *parent) leave(ctx actor.Context, m *leave) {
 
 // left lets the goodbyes arrive, once all links are over.
 func (p *parent) left() {
-	if p.leaving == nil || len(p.ends) > 0 || p.ctx.Err() != nil {
+	if p.leaving == nil || len(p.ends) > 0 || p.partings > 0 || p.ctx.Err() != nil {
 		return
 	}
 	p.cancel()
@@ -246,6 +254,17 @@ func (p *parent) call(address string, hello *wire.Hello) {
 	h, err := transport.CallOne[wire.Hello](ctx, p.cluster.transport, address, methodMeet, hello)
 	p.send(&answered{address, h, err})
 }
+
+// part sends the last hello. A node that does not answer soon takes this one for lost.
+func (p *parent) part(address string, hello *wire.Hello) {
+	ctx, cancel := context.WithTimeout(p.ctx, mostParting)
+	defer cancel()
+	transport.CallOne[wire.Hello](ctx, p.cluster.transport, address, methodMeet, hello)
+	p.send(&parted{})
+}
+
+// mostParting bounds how long a frozen peer delays a shutdown.
+const mostParting = 500 * time.Millisecond
 
 // learn fetches the texts of a model and opens it.
 func (p *parent) learn(l members.Learn) {

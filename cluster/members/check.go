@@ -51,7 +51,7 @@ func (c *Core) check(now time.Duration, at *peer, h *wire.Hello) error {
 		return fmt.Errorf("node %s and node %s both say that others reach them at %s; set another cluster-advertise on one of them", h.Node, c.self.Node, h.Address)
 	}
 	for _, p := range c.peers {
-		if p != at && p.hello != nil && !p.lost && p.failures == 0 && p.hello.Node == h.Node && p.hello.Incarnation != h.Incarnation && now-p.heard <= c.opt.Timeout {
+		if p != at && p.here() && p.failures == 0 && p.hello.Node == h.Node && p.hello.Incarnation != h.Incarnation && now-p.heard <= c.opt.Timeout {
 			return fmt.Errorf("two nodes have the name %s: one at %s and one at %s; set another node-name on one of them", h.Node, p.address, h.Address)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 // Protocol is the version of the messages between nodes.
 const Protocol = 1
 
+// Leaving is the state in the last hello of a node that shuts down.
+const Leaving = "leaving"
+
 const (
 	// mostPeers bounds the addresses that a node knows. More are ignored.
 	mostPeers = 1024
@@ -58,6 +61,7 @@ type peer struct {
 	since    time.Duration // the first hello of this incarnation
 	heard    time.Duration // the last one
 	lost     bool
+	left     bool   // the process of hello has said that it shuts down
 	refused  string // why the node is not used; "" if it is
 	calling  bool
 	failures int // calls in a row
@@ -90,7 +94,7 @@ type Link struct {
 
 // Event is for people.
 type Event struct {
-	Kind string // unreachable, joined, lost, refused, linked, unlinked, model
+	Kind string // unreachable, joined, left, lost, refused, linked, unlinked, model
 	Node string
 	Text string
 }
@@ -128,10 +132,10 @@ func (c *Core) peer(address string) *peer {
 func (c *Core) Tick(now time.Duration, out *Outbox) {
 	for _, address := range slices.Sorted(maps.Keys(c.peers)) {
 		p := c.peers[address]
-		if p.hello != nil && !p.lost && now-p.heard > c.opt.Timeout {
+		if p.here() && now-p.heard > c.opt.Timeout {
 			c.lose(p, fmt.Sprintf("nothing was heard of it for %v", c.opt.Timeout), out)
 		}
-		gone := p.hello == nil || p.lost && now-p.heard > c.opt.Keep
+		gone := p.hello == nil || p.left || p.lost && now-p.heard > c.opt.Keep
 		if gone && !p.proposed && !p.calling && p.slot == 0 && p.failures > 0 {
 			delete(c.peers, address)
 			continue
@@ -176,7 +180,7 @@ func (c *Core) canonical(now time.Duration, p *peer, h *wire.Hello) *peer {
 	if h.Address == p.address || c.check(now, at, h) != nil {
 		return p
 	}
-	p.hello, p.lost, p.refused = nil, false, ""
+	p.hello, p.lost, p.left, p.refused = nil, false, false, ""
 	p.next = now + longest // the other address is called as well
 	return c.peer(h.Address)
 }
@@ -216,11 +220,21 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 
 // accept records the hello of a node that passed the checks.
 func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
-	if p.hello == nil || p.hello.Incarnation != h.Incarnation || p.lost {
-		if p.hello != nil && !p.lost {
+	same := p.hello.GetIncarnation() == h.Incarnation
+	switch {
+	case same && p.left: // an answer that its last hello has overtaken
+		return
+	case h.State == Leaving:
+		if same && !p.lost {
+			p.left = true
+			out.Events = append(out.Events, Event{"left", h.Node, fmt.Sprintf("node %s at %s has shut down", h.Node, p.address)})
+		}
+		return
+	case !same || p.lost:
+		if p.here() {
 			c.lose(p, "a new process answers at this address", out)
 		}
-		p.since, p.lost = now, false
+		p.since, p.lost, p.left = now, false, false
 		out.Events = append(out.Events, Event{"joined", h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
 	}
 	p.hello, p.heard = h, now
@@ -230,6 +244,9 @@ func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 	c.consider(now, p, out)
 }
 
+// here reports whether the node has been met, and neither left nor was lost.
+func (p *peer) here() bool { return p.hello != nil && !p.lost && !p.left }
+
 func (c *Core) lose(p *peer, why string, out *Outbox) {
 	p.lost = true
 	out.Events = append(out.Events, Event{"lost", p.hello.Node, fmt.Sprintf("node %s at %s is lost: %s", p.hello.Node, p.address, why)})
@@ -237,7 +254,7 @@ func (c *Core) lose(p *peer, why string, out *Outbox) {
 
 // consider opens a link to an engine that has none.
 func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
-	if !c.self.Gateway || p.hello.Engine == nil || p.slot != 0 || p.lost || p.refused != "" || now < p.again {
+	if !c.self.Gateway || p.hello.Engine == nil || p.slot != 0 || !p.here() || p.refused != "" || now < p.again {
 		return
 	}
 	if !c.open(now, p, out) {

@@ -27,10 +27,10 @@ func (c *Core) inOrder() []*peer {
 	return list
 }
 
-// List are the nodes that have been met, in the order of their addresses.
+// List are the nodes that have been met and have not left, in the order of their addresses.
 func (c *Core) List(now time.Duration) (nodes []Node) {
 	for _, p := range c.inOrder() {
-		if p.hello != nil {
+		if p.hello != nil && !p.left {
 			nodes = append(nodes, Node{p.hello, p.lost, p.linked, p.refused, now - p.heard})
 		}
 	}
@@ -42,7 +42,7 @@ func (c *Core) Hello(now time.Duration) *wire.Hello {
 	h := c.self
 	known := make([]string, 0, len(c.peers))
 	for _, p := range c.inOrder() {
-		if p.hello != nil && !p.lost && p.refused == "" {
+		if p.here() && p.refused == "" {
 			known = append(known, p.address)
 		}
 	}
@@ -58,4 +58,16 @@ func (c *Core) Set(state string, engine *wire.Model) {
 	if engine != nil && c.self.Gateway {
 		c.models[engine.Name] = &model{facts: engine, state: open, own: true}
 	}
+}
+
+// Leave makes the next hello the last one of this node. It returns the addresses of the
+// nodes that must get it.
+func (c *Core) Leave() (addresses []string) {
+	c.Set(Leaving, nil)
+	for _, p := range c.inOrder() {
+		if p.here() {
+			addresses = append(addresses, p.address)
+		}
+	}
+	return addresses
 }

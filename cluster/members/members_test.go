@@ -338,3 +338,40 @@ func TestAnyHellos(t *testing.T) {
 		}
 	})
 }
+
+func TestANodeThatLeavesIsNotLost(t *testing.T) {
+	c, one := gateway(), engineAt("one", "1")
+	meet(t, c, 0, one)
+	last := proto.Clone(one).(*wire.Hello)
+	last.State, last.Engine = Leaving, nil
+	out := &Outbox{}
+	if err := c.Called(second, last, out); err != nil || !strings.Contains(texts(out), "left one: node one at one:1 has shut down") {
+		t.Fatalf("%v, %s", err, texts(out))
+	}
+	if list, known := c.List(second), c.Hello(second).Known; len(list) != 0 || len(known) != 0 {
+		t.Errorf("a node that has left is in the list %+v, or known to others %v", list, known)
+	}
+	// An answer that was on its way, and silence: neither joins nor loses it.
+	*out = Outbox{}
+	c.Answered(second, "one:1", one, nil, out)
+	c.Unlinked(second, 1, "goodbye", out)
+	c.Answered(2*second, "one:1", nil, errors.New("refused"), out)
+	c.Tick(time.Minute, out)
+	if got := texts(out); strings.Contains(got, "joined") || strings.Contains(got, "lost") || len(out.Links) > 0 {
+		t.Errorf("%s%+v", got, out.Links)
+	}
+	// Another process at the same address, and one that leaves before anybody has met it.
+	*out = Outbox{}
+	meet(t, c, time.Minute, engineAt("one", "2"))
+	if list := c.List(time.Minute); len(list) != 1 || list[0].Hello.Incarnation != "2" || list[0].Lost {
+		t.Errorf("the next process: %+v", list)
+	}
+	two := engineAt("two", "1")
+	two.State, two.Engine = Leaving, nil
+	if err := c.Called(time.Minute, two, out); err != nil || len(c.List(time.Minute)) != 1 {
+		t.Errorf("%v, %+v", err, c.List(time.Minute))
+	}
+	if got := c.Leave(); len(got) != 1 || got[0] != "one:1" || c.Hello(0).State != Leaving || c.Hello(0).Engine != nil {
+		t.Errorf("this node tells %v, %+v", got, c.Hello(0))
+	}
+}

@@ -71,7 +71,7 @@ type Event struct {
 	Number uint64    `json:"number"` // of the node that was asked, without gaps
 	At     time.Time `json:"at"`
 	Node   string    `json:"node"`
-	Kind   string    `json:"kind"` // joined, lost, refused, linked, unlinked, model, epoch, panic, moved, action, state, gap
+	Kind   string    `json:"kind"` // joined, left, lost, refused, linked, unlinked, model, epoch, panic, moved, action, state, gap
 	Text   string    `json:"text"`
 	Actor  string    `json:"actor,omitempty"`
 	// PauseMS is how long moved requests have waited for their next token.
