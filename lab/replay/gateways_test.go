@@ -93,16 +93,24 @@ func TestLosingAReplicaCosts(t *testing.T) {
 }
 
 // Several gateways find nearly what one finds, although each knows only its own requests
-// at once. Here six requests come between two reports; each takes 50 ms.
+// at once. Here six requests come between two reports; each takes 50 ms. One trace has too
+// few requests for a quantile, so there are several.
 func TestGatewaysFindWhatOneFinds(t *testing.T) {
-	opt := small(t)
-	opt.Replicas = 8
-	from := func() *list { return conversations(5, 60, 6, 40*time.Millisecond) }
-	one := run(t, from(), opt)
-	opt.Gateways, opt.EventDelay = 4, 10*time.Millisecond
-	r := run(t, from(), opt)
-	if r.Cache.HitRatio < 0.95*one.Cache.HitRatio || r.TTFT.P99 > 1.5*one.TTFT.P99 {
-		t.Errorf("hit ratio %v, TTFT p99 %v; one gateway: %v, %v", r.Cache.HitRatio, r.TTFT.P99, one.Cache.HitRatio, one.TTFT.P99)
+	mean := func(gateways int, delay time.Duration) (hits, late float64) {
+		const traces = 8
+		for seed := range uint64(traces) {
+			opt := small(t)
+			opt.Replicas, opt.Gateways, opt.EventDelay = 8, gateways, delay
+			r := run(t, conversations(seed+1, 60, 6, 40*time.Millisecond), opt)
+			hits, late = hits+r.Cache.HitRatio/traces, late+r.TTFT.P99/traces
+		}
+		return hits, late
+	}
+	hits, late := mean(1, 0)
+	manyHits, manyLate := mean(4, 10*time.Millisecond)
+	t.Logf("hit ratio %.3f, TTFT p99 %.3f s; one gateway: %.3f, %.3f s", manyHits, manyLate, hits, late)
+	if manyHits < 0.95*hits || manyLate > 1.5*late {
+		t.Errorf("hit ratio %v, TTFT p99 %v; one gateway: %v, %v", manyHits, manyLate, hits, late)
 	}
 }
 
