@@ -96,7 +96,7 @@ func (c *Config) clusterSettings() []setting {
 		{key: "cluster-advertise", to: &k.Advertise, marks: serve, check: hostPort,
 			usage: "address at which other nodes reach this one, if it is not cluster-listen; required if that is 0.0.0.0. Example: engine-3.internal:30100"},
 		{key: "cluster-join", to: &k.Join, marks: serve, check: joins,
-			usage: "where other nodes are: addresses (host:port), dns:NAME:PORT (all addresses of a name, looked up again and again) or etcd://HOST:PORT/PREFIX. One node is enough, because nodes tell each other. Example: 10.0.0.7:30100,10.0.0.8:30100"},
+			usage: "where other nodes are: addresses (host:port), dns:NAME:PORT (all addresses of a name, looked up every second) or etcd://HOST:PORT/PREFIX. One node is enough, because nodes tell each other. Example: 10.0.0.7:30100,10.0.0.8:30100"},
 		{key: "cluster-tls-ca", to: &k.CA, marks: serve, usage: "PEM file with the certificate authority of the cluster; troupe cluster certs makes one"},
 		{key: "cluster-tls-cert", to: &k.Cert, marks: serve, usage: "PEM file with this node's certificate, signed by cluster-tls-ca. A renewed file takes effect without a restart"},
 		{key: "cluster-tls-key", to: &k.Key, marks: serve, usage: "PEM file with the private key of cluster-tls-cert"},

@@ -10,7 +10,8 @@
 //	cluster          starting and stopping; what a node brings along
 //	parent           the actor, and the effects of package members
 //	link             the actors of ends of links
-//	door             calls of other nodes
+//	calls            what other nodes ask: who is there, a link, texts of a model, reports
+//	supervise        what operators ask
 //
 // Package transport, in a folder below, carries frames and calls; package discovery finds peers.
 package cluster
@@ -37,14 +38,14 @@ const Name = "cluster"
 type Options struct {
 	Self      *wire.Hello // what this node says of itself; Address and Known are set here
 	Timeout   time.Duration
-	Transport transport.Options // its Door is set here
+	Transport transport.Options // its Calls is set here
 	// Gateway opens models that engines serve; nil for a node without a gateway.
 	Gateway Gateway
 	// Engine is that of this node; nil if it has none.
 	Engine *Engine
 	Meter  messages.Meter
 	Log    zerolog.Logger
-	// Event is called for what people should know; it must not block. nil: nobody is told.
+	// Event is called for each event that operators see; it must not block. nil: not called.
 	Event func(members.Event)
 	// Answer answers another node's question about this one, as node.Answer does.
 	Answer func(ctx context.Context, kind string, question []byte, write func([]byte) error) error
@@ -59,26 +60,26 @@ type Options struct {
 type Gateway interface {
 	// OpenModel makes a model ready for requests, in place of one of the same name. texts
 	// are those of the model's hash.
-	OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*Room, error)
+	OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*GatewayModel, error)
 }
 
-// Room is a served model of a gateway.
-type Room struct {
+// GatewayModel is a model that this gateway serves: its dispatch, and how many engines of other nodes have it.
+type GatewayModel struct {
 	Dispatch *actor.PID
 	Limits   wire.Limits
 	up       atomic.Int32
 }
 
 // Up is how many engines of other nodes accept the model's requests.
-func (r *Room) Up() int { return int(r.up.Load()) }
+func (m *GatewayModel) Up() int { return int(m.up.Load()) }
 
 // Engine is this node's engine.
 type Engine struct {
-	Portal *actor.PID
-	Model  *wire.Model
-	Texts  []byte // whose hash is in Model; frozen
-	Limits wire.Limits
-	Room   *Room // of its model in this node's gateway; nil if the node has none
+	Portal  *actor.PID
+	Model   *wire.Model
+	Texts   []byte // whose hash is in Model; frozen
+	Limits  wire.Limits
+	Gateway *GatewayModel // of its model in this node; nil if the node has no gateway
 }
 
 // Cluster is the running part. Safe for concurrent use.
@@ -96,7 +97,7 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 		opt.Clock = func() time.Duration { return time.Since(start) }
 	}
 	c := &Cluster{opt: opt, system: system}
-	opt.Transport.Door = door{c}
+	opt.Transport.Calls = callServer{c}
 	var err error
 	if c.transport, err = transport.Start(system, opt.Transport); err != nil {
 		return nil, err
@@ -146,10 +147,10 @@ func (c *Cluster) Restart(dispatch *actor.PID) { c.system.Root.Send(c.pid, &rest
 // EngineLink is the actor that plays the engine of a slot for dispatch, GatewayLink the
 // one that plays a gateway for the portal.
 func (c *Cluster) EngineLink(slot messages.EngineID) *actor.PID {
-	return linkPID(c.system, engineEnd, slot)
+	return linkPID(c.system, playsEngine, slot)
 }
 func (c *Cluster) GatewayLink(slot messages.EngineID) *actor.PID {
-	return linkPID(c.system, gatewayEnd, slot)
+	return linkPID(c.system, playsGateway, slot)
 }
 
 // Nodes asks for the other nodes that this one has met.

@@ -114,7 +114,7 @@ func startWith(t testing.TB, name string, isGateway bool, change func(*Options))
 }
 
 // OpenModel implements Gateway.
-func (n *node) OpenModel(_ context.Context, m *wire.Model, got []byte) (*Room, error) {
+func (n *node) OpenModel(_ context.Context, m *wire.Model, got []byte) (*GatewayModel, error) {
 	if string(got) != string(texts) {
 		return nil, fmt.Errorf("the texts are %q", got)
 	}
@@ -127,7 +127,7 @@ func (n *node) OpenModel(_ context.Context, m *wire.Model, got []byte) (*Room, e
 		return nil, err
 	}
 	close(n.opened)
-	return &Room{Dispatch: n.front.Dispatch(), Limits: limits}, nil
+	return &GatewayModel{Dispatch: n.front.Dispatch(), Limits: limits}, nil
 }
 
 func (n *node) stop() {

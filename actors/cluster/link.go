@@ -19,8 +19,8 @@ import (
 type kind string
 
 const (
-	engineEnd  kind = "engine"  // on a gateway
-	gatewayEnd kind = "gateway" // on an engine
+	playsEngine  kind = "engine"  // the gateway's end
+	playsGateway kind = "gateway" // the engine's end
 )
 
 func linkName(k kind, slot messages.EngineID) string {
@@ -40,9 +40,9 @@ type end struct {
 	slot  messages.EngineID
 	key   string // of this end
 	peer  *actor.PID
-	from  string // the peer's incarnation
-	node  string // its name
-	room  *Room  // of the model; for the gateway's end
+	from  string        // the peer's incarnation
+	node  string        // its name
+	model *GatewayModel // for the gateway's end
 	core  linkCore
 	fault string // why its actor has panicked
 	begun bool   // a frame has come, or this end begins
@@ -77,10 +77,10 @@ type linkActor struct {
 
 func (p *parent) linkProps(e *end) *actor.Props {
 	c := p.cluster
-	far := map[kind]messages.Actor{engineEnd: messages.Dispatch, gatewayEnd: messages.Portal}[e.kind]
+	neighbour := map[kind]messages.Actor{playsEngine: messages.Dispatch, playsGateway: messages.Portal}[e.kind]
 	inner := (*actor.PID)(nil)
-	if e.room != nil {
-		inner = e.room.Dispatch
+	if e.model != nil {
+		inner = e.model.Dispatch
 	} else {
 		inner = p.engine.Portal
 	}
@@ -92,7 +92,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 			switch to {
 			case messages.Peer:
 				return e.peer
-			case far:
+			case neighbour:
 				return inner
 			}
 			return nil
@@ -116,7 +116,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 func (l *linkActor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		if l.kind == engineEnd {
+		if l.kind == playsEngine {
 			l.begun = true
 			l.Handle(ctx, &messages.HeartbeatDue{})
 		} else { // it sends nothing before the gateway does
@@ -136,20 +136,20 @@ func (l *linkActor) Receive(ctx actor.Context) {
 	default:
 		l.Actor.Receive(ctx)
 	}
-	if up := l.core.Up(); l.room != nil && up != l.wasUp {
+	if up := l.core.Up(); l.model != nil && up != l.wasUp {
 		l.wasUp = up
-		l.room.count(up)
+		l.model.count(up)
 	}
 	if l.core.Over() {
 		ctx.Stop(ctx.Self())
 	}
 }
 
-func (r *Room) count(up bool) {
+func (m *GatewayModel) count(up bool) {
 	if up {
-		r.up.Add(1)
+		m.up.Add(1)
 	} else {
-		r.up.Add(-1)
+		m.up.Add(-1)
 	}
 }
 
@@ -166,17 +166,17 @@ func (p *parent) timeout() time.Duration {
 // spawnEngine begins a link of this gateway.
 func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 	hello := m.link.Hello
-	room := p.rooms[hello.Engine.Name]
-	if room == nil {
+	model := p.models[hello.Engine.Name]
+	if model == nil {
 		p.closed(m.link.Slot, m.key, "the model is not served any more")
 		return
 	}
 	p.cluster.transport.Connect(m.key, hello.Address, hello.Incarnation)
 	e := &end{
-		kind: engineEnd, slot: m.link.Slot, key: m.key, from: hello.Incarnation, node: hello.Node, room: room,
+		kind: playsEngine, slot: m.link.Slot, key: m.key, from: hello.Incarnation, node: hello.Node, model: model,
 		peer: transport.Peer(hello.Address, hello.Incarnation, m.peerKey),
 		core: link.NewEngine(link.Options{
-			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: room.Limits, Timeout: p.timeout(),
+			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: model.Limits, Timeout: p.timeout(),
 			Facts: messages.EngineFacts{Fingerprint: hello.Engine.Fingerprint, PoolTokens: int(min(hello.Engine.PoolTokens, hello.Engine.Context))},
 		}),
 	}
@@ -189,13 +189,13 @@ func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 // gateway, and could end its links.
 func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey string) string {
 	slot := messages.EngineID(1) // 0 is this node's own gateway
-	for p.ends[linkName(gatewayEnd, slot)] != nil {
+	for p.ends[linkName(playsGateway, slot)] != nil {
 		slot++
 	}
-	key := p.cluster.transport.Open(linkPID(p.cluster.system, gatewayEnd, slot))
+	key := p.cluster.transport.Open(linkPID(p.cluster.system, playsGateway, slot))
 	p.cluster.transport.Connect(key, hello.Address, hello.Incarnation)
 	p.spawn(ctx, &end{
-		kind: gatewayEnd, slot: slot, key: key, from: hello.Incarnation, node: hello.Node,
+		kind: playsGateway, slot: slot, key: key, from: hello.Incarnation, node: hello.Node,
 		peer: transport.Peer(hello.Address, hello.Incarnation, peerKey),
 		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.timeout()}),
 	})
@@ -228,10 +228,10 @@ func (p *parent) stopped(name string) {
 	if core, ok := e.core.(*link.Engine); ok {
 		p.epochs[e.slot] = core.Epoch()
 		if e.wasUp {
-			e.room.count(false)
+			e.model.count(false)
 		}
 		if !core.Over() { // it panicked
-			root.Send(e.room.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.fault, Goodbye: true})
+			root.Send(e.model.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.fault, Goodbye: true})
 		}
 		p.core.Unlinked(p.now(), e.slot, cmp.Or(e.fault, core.Cause()), &p.out)
 	} else if !e.core.Over() {

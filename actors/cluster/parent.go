@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -17,12 +18,12 @@ import (
 
 // Messages to the parent, of this package only.
 type (
-	tick     struct{ _ byte } // not empty, so that each one has an address of its own
-	proposed struct{ addresses []string }
-	serve    struct{ engine *Engine }
-	list     struct{ reply chan<- []members.Node }
-	leave    struct{ done chan struct{} }
-	parted   struct{ _ byte } // a node has got the last hello, or does not answer
+	tick          struct{ _ byte } // not empty, so that each one has an address of its own
+	proposed      struct{ addresses []string }
+	serve         struct{ engine *Engine }
+	list          struct{ reply chan<- []members.Node }
+	leave         struct{ done chan struct{} }
+	lastHelloDone struct{ _ byte } // a node has got it, or does not answer
 	// restarted: dispatch, or the portal if it is nil, has started over.
 	restarted struct{ dispatch *actor.PID }
 	// answered is the end of a call to an address.
@@ -33,9 +34,9 @@ type (
 	}
 	// learned is the end of opening a model.
 	learned struct {
-		model *wire.Model
-		room  *Room
-		err   error
+		model   *wire.Model
+		gateway *GatewayModel
+		err     error
 	}
 	// opened is the end of the call that opens a link.
 	opened struct {
@@ -66,19 +67,19 @@ type parent struct {
 	out     members.Outbox
 	engine  *Engine // nil if there is none yet
 	// withdrawn: the engine is taken out of service.
-	withdrawn bool
-	rooms     map[string]*Room
-	ends      map[string]*end // by the name of the actor
-	epochs    map[messages.EngineID]messages.Epoch
-	leaving   chan struct{}
-	partings  int // last hellos on their way
-	entry     *roster.Entry
-	ctx       context.Context // ends with the actor
-	cancel    context.CancelFunc
+	withdrawn  bool
+	models     map[string]*GatewayModel
+	ends       map[string]*end // by the name of the actor
+	epochs     map[messages.EngineID]messages.Epoch
+	leaving    chan struct{}
+	lastHellos int // on their way
+	entry      *roster.Entry
+	ctx        context.Context // ends with the actor
+	cancel     context.CancelFunc
 }
 
 func newParent(c *Cluster, core *members.Core, entry *roster.Entry) *parent {
-	p := &parent{cluster: c, core: core, entry: entry, rooms: map[string]*Room{}, ends: map[string]*end{}, epochs: map[messages.EngineID]messages.Epoch{}}
+	p := &parent{cluster: c, core: core, entry: entry, models: map[string]*GatewayModel{}, ends: map[string]*end{}, epochs: map[messages.EngineID]messages.Epoch{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.opt.Engine != nil {
 		p.serve(c.opt.Engine)
@@ -114,7 +115,7 @@ func (p *parent) Receive(ctx actor.Context) {
 		p.core.Answered(p.now(), m.address, m.hello, m.err, &p.out)
 	case *learned:
 		if m.err == nil {
-			p.rooms[m.model.Name] = m.room
+			p.models[m.model.Name] = m.gateway
 		}
 		p.core.Learned(p.now(), m.model.Name, m.err, &p.out)
 	case *opened:
@@ -137,8 +138,8 @@ func (p *parent) Receive(ctx actor.Context) {
 		m.reply <- p.core.List(p.now())
 	case *leave:
 		p.leave(ctx, m)
-	case *parted:
-		p.partings--
+	case *lastHelloDone:
+		p.lastHellos--
 		p.left()
 	}
 	p.carryOut()
@@ -146,8 +147,8 @@ func (p *parent) Receive(ctx actor.Context) {
 
 func (p *parent) serve(e *Engine) {
 	p.engine, p.withdrawn = e, false
-	if e.Room != nil {
-		p.rooms[e.Model.Name] = e.Room
+	if e.Gateway != nil {
+		p.models[e.Model.Name] = e.Gateway
 	}
 	p.core.Set("ready", e.Model)
 }
@@ -171,11 +172,11 @@ func (p *parent) called(ctx actor.Context, m *called) {
 	switch {
 	case r.err != nil:
 	case p.leaving != nil:
-		r.err = refusal("node " + p.cluster.opt.Self.Node + " is shutting down")
+		r.err = fmt.Errorf("node %s is shutting down", p.cluster.opt.Self.Node)
 	case m.open != nil && (p.engine == nil || p.withdrawn):
-		r.err = refusal("node " + p.cluster.opt.Self.Node + " has no engine that accepts requests")
+		r.err = fmt.Errorf("node %s has no engine that accepts requests", p.cluster.opt.Self.Node)
 	case m.open != nil && len(p.ends) >= mostLinks:
-		r.err = refusal("node " + p.cluster.opt.Self.Node + " has too many links")
+		r.err = fmt.Errorf("node %s has %d links; more are not allowed", p.cluster.opt.Self.Node, mostLinks)
 	case m.open != nil:
 		r.key = p.spawnGateway(ctx, m.hello, m.open.Key)
 	}
@@ -193,7 +194,7 @@ func (p *parent) endLinks(ctx actor.Context, dispatch *actor.PID) {
 		who = "the portal"
 	}
 	for name, e := range p.ends {
-		if dispatch == nil && e.kind == gatewayEnd || e.room != nil && dispatch != nil && e.room.Dispatch.Id == dispatch.Id {
+		if dispatch == nil && e.kind == playsGateway || e.model != nil && dispatch != nil && e.model.Dispatch.Id == dispatch.Id {
 			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: who + " of node " + p.cluster.opt.Self.Node + " has restarted"})
 		}
 	}
@@ -203,8 +204,8 @@ func (p *parent) endLinks(ctx actor.Context, dispatch *actor.PID) {
 func (p *parent) leave(ctx actor.Context, m *leave) {
 	p.leaving = m.done
 	for _, address := range p.core.Leave() {
-		p.partings++
-		go p.part(address, p.core.Hello(p.now()))
+		p.lastHellos++
+		go p.sayLeaving(address, p.core.Hello(p.now()))
 	}
 	for name := range p.ends {
 		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " is shutting down"})
@@ -214,7 +215,7 @@ func (p *parent) leave(ctx actor.Context, m *leave) {
 
 // left lets the goodbyes arrive, once all links are over.
 func (p *parent) left() {
-	if p.leaving == nil || len(p.ends) > 0 || p.partings > 0 || p.ctx.Err() != nil {
+	if p.leaving == nil || len(p.ends) > 0 || p.lastHellos > 0 || p.ctx.Err() != nil {
 		return
 	}
 	p.cancel()
@@ -255,24 +256,24 @@ func (p *parent) call(address string, hello *wire.Hello) {
 	p.send(&answered{address, h, err})
 }
 
-// part sends the last hello. A node that does not answer soon takes this one for lost.
-func (p *parent) part(address string, hello *wire.Hello) {
-	ctx, cancel := context.WithTimeout(p.ctx, mostParting)
+// sayLeaving sends the last hello. A node that does not answer soon takes this one for lost.
+func (p *parent) sayLeaving(address string, hello *wire.Hello) {
+	ctx, cancel := context.WithTimeout(p.ctx, mostLeaving)
 	defer cancel()
 	transport.CallOne[wire.Hello](ctx, p.cluster.transport, address, methodMeet, hello)
-	p.send(&parted{})
+	p.send(&lastHelloDone{})
 }
 
-// mostParting bounds how long a frozen peer delays a shutdown.
-const mostParting = 500 * time.Millisecond
+// mostLeaving bounds how long a frozen peer delays a shutdown.
+const mostLeaving = 500 * time.Millisecond
 
 // learn fetches the texts of a model and opens it.
 func (p *parent) learn(l members.Learn) {
-	room, err := p.learnFrom(l)
-	p.send(&learned{l.Model, room, err})
+	model, err := p.learnFrom(l)
+	p.send(&learned{l.Model, model, err})
 }
 
-func (p *parent) learnFrom(l members.Learn) (*Room, error) {
+func (p *parent) learnFrom(l members.Learn) (*GatewayModel, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	texts, err := p.fetch(ctx, l.Address, l.Model.Texts)
@@ -286,7 +287,7 @@ func (p *parent) learnFrom(l members.Learn) (*Room, error) {
 func (p *parent) open(l members.Link, hello *wire.Hello) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.timeout())
 	defer cancel()
-	key := p.cluster.transport.Open(linkPID(p.cluster.system, engineEnd, l.Slot))
+	key := p.cluster.transport.Open(linkPID(p.cluster.system, playsEngine, l.Slot))
 	answer, err := transport.CallOne[wire.LinkOpened](ctx, p.cluster.transport, l.Hello.Address, methodOpenLink, &wire.OpenLink{Hello: hello, Key: key})
 	p.send(&opened{l, key, answer.GetKey(), err})
 }

@@ -32,7 +32,7 @@ type (
 	}
 )
 
-// Ask puts a question for people to the node at an address. each is called with each answer.
+// Ask sends an operator's question to the node at an address. each is called with each answer.
 func (c *Cluster) Ask(ctx context.Context, address, kind string, question []byte, each func([]byte) error) error {
 	return c.transport.Call(ctx, address, methodReport, &wire.Report{Kind: kind, Question: question},
 		func() proto.Message { return &wire.Reported{} }, func(m proto.Message) error { return each(m.(*wire.Reported).Answer) })
@@ -64,7 +64,7 @@ func (p *parent) withdraw(ctx actor.Context, m *withdraw) {
 	p.core.Set(m.state, model)
 	n := 0
 	for name, e := range p.ends {
-		if m.end && e.kind == gatewayEnd {
+		if m.end && e.kind == playsGateway {
 			n++
 			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: m.cause})
 		}

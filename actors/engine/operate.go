@@ -63,7 +63,7 @@ func (e *Engine) Fruitful() bool {
 	return false
 }
 
-// RestartActor restarts the actor of a path and says what it came to. For an actor of an
+// RestartActor restarts the actor of a path and says what that did. For an actor of an
 // epoch, and for its supervisor, the epoch ends, and the next one begins at once.
 func (e *Engine) RestartActor(ctx context.Context, path, cause string) (string, error) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, e.spec.Name+"/"), "/")
@@ -74,7 +74,11 @@ func (e *Engine) RestartActor(ctx context.Context, path, cause string) (string, 
 	}
 	switch first {
 	case messages.Intake.String(), messages.Observer.String():
-		return e.restartChild(ctx, path)
+		text, err := e.restartChild(ctx, path)
+		if err == nil {
+			text += " and has kept its state"
+		}
+		return text, err
 	case messages.Dispatch.String(), messages.Portal.String():
 		e.planned.Store(&cause)
 		text, err := e.restartChild(ctx, path)
@@ -95,7 +99,7 @@ func (e *Engine) restartChild(ctx context.Context, path string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("actor %s has not restarted yet: %w", path, err)
 	}
-	return fmt.Sprintf("actor %s restarted after %v and has kept its state", path, time.Since(begun).Round(time.Millisecond)), nil
+	return fmt.Sprintf("actor %s restarted after %v", path, time.Since(begun).Round(time.Millisecond)), nil
 }
 
 // restartEpoch ends the epoch, without suspects and without a pause.
@@ -108,7 +112,7 @@ func (m *member) restartEpoch(ctx context.Context, cause string) (string, error)
 	return fmt.Sprintf("epoch %d of %s ended; epoch %d began after %v", before, m.pid.Id, m.epoch.Load(), time.Since(begun).Round(time.Millisecond)), nil
 }
 
-// Hold ends the epochs of all members, and none follow until Start. It waits until their
+// Hold ends the epochs of all members, and none follow until Release. It waits until their
 // actors have stopped.
 func (e *Engine) Hold(ctx context.Context, cause string) error {
 	for _, m := range e.members {

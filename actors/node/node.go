@@ -43,7 +43,7 @@ type Options struct {
 	Now     func() time.Time // nil: the real one
 	// Answer is how long another node has for a question; 0 means 1s.
 	Answer time.Duration
-	// Settle is how long an action waits for what it comes to; 0 means 5s.
+	// Settle is how long an action waits for its result; 0 means 5s.
 	Settle time.Duration
 }
 

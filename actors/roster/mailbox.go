@@ -42,7 +42,7 @@ func (m *mailbox) PostUserMessage(message any) {
 	c := &m.entry.mailbox
 	waiting := c.posted.Add(1) - c.begun.Load()
 	if waiting > c.peak.Load() && waiting < 1<<63 {
-		c.peak.Store(waiting) // another sender may store less at the same time: it is for people
+		c.peak.Store(waiting) // another sender may store less at the same time: an approximate peak is enough
 	}
 	m.Mailbox.PostUserMessage(message)
 }
@@ -53,7 +53,7 @@ type counting struct {
 	counts *mailboxCounts
 }
 
-// sample is how many messages stand for one whose time is measured.
+// One message in sample is timed; its time counts for all of them.
 const sample = 32
 
 // InvokeUserMessage implements actor.MessageInvoker.

@@ -1,4 +1,4 @@
-// Package roster counts what the actors of a process do, for people: an entry for each
+// Package roster counts what the actors of a process do, for operators: an entry for each
 // actor, fed by its mailbox. Paths are the same in every epoch.
 package roster
 
@@ -18,7 +18,6 @@ import (
 type Roster struct {
 	mu      sync.Mutex // of the map; entries are atomic
 	entries map[string]*Entry
-	gone    int // restarts of actors that were removed
 	last    atomic.Pointer[report.Failure]
 	failed  func(path, cause string, again bool)
 }
@@ -68,19 +67,6 @@ func (r *Roster) Entry(path, role string) *Entry {
 	return e
 }
 
-// Remove forgets an actor that will not come back.
-func (r *Roster) Remove(path string) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.entries[path]; e != nil {
-		r.gone += e.report().Restarts
-		delete(r.entries, path)
-	}
-}
-
 // Find returns the entry of a path, or nil.
 func (r *Roster) Find(path string) *Entry {
 	r.mu.Lock()
@@ -106,9 +92,7 @@ func (r *Roster) Actors() []report.Actor {
 
 // Restarts is the number of restarts of all actors.
 func (r *Roster) Restarts() int {
-	r.mu.Lock()
-	n := r.gone
-	r.mu.Unlock()
+	n := 0
 	for _, a := range r.Actors() {
 		n += a.Restarts
 	}

@@ -11,7 +11,7 @@ import (
 
 // Engine is the gateway's end of a link. To dispatch it plays the engine at the other end.
 // It compares the engine's results with what the engine was given, so that a wrong one
-// ends this link and disturbs nobody else.
+// ends this link and does not affect other links.
 //
 // Invariants:
 //
@@ -167,7 +167,7 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 		if m.Requests == nil {
 			e.up = false
 			clear(e.open)
-		} else if err := e.part(m); err != nil {
+		} else if err := e.partLost(m); err != nil {
 			return err
 		}
 		m.Header = e.header
@@ -191,8 +191,8 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 	return nil
 }
 
-// part takes out the requests that are lost with a part of the engine.
-func (e *Engine) part(m *messages.EpochEnded) error {
+// partLost takes out the requests that are lost with a part of the engine.
+func (e *Engine) partLost(m *messages.EpochEnded) error {
 	if m.Seq != e.seq+1 {
 		return fmt.Errorf("results %d came after results %d", m.Seq, e.seq)
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
-// pieceBytes is the size of a piece: small enough that tokens do not wait for it.
-const pieceBytes = 64 << 10
-
 // cutter divides large messages into pieces, one after the other.
 type cutter struct {
 	waiting [][]byte // what is left of the first one, and the others
@@ -32,7 +29,7 @@ func (c *cutter) next() *wire.Piece {
 		return nil
 	}
 	data := c.waiting[0]
-	n := min(len(data), pieceBytes)
+	n := min(len(data), wire.PieceBytes)
 	c.bytes -= n
 	if n == len(data) {
 		c.waiting[0] = nil

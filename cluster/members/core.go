@@ -58,7 +58,6 @@ type peer struct {
 	address  string
 	proposed bool // by discovery, now
 	hello    *wire.Hello
-	since    time.Duration // the first hello of this incarnation
 	heard    time.Duration // the last one
 	lost     bool
 	left     bool   // the process of hello has said that it shuts down
@@ -92,7 +91,7 @@ type Link struct {
 	Hello *wire.Hello // the engine's
 }
 
-// Event is for people.
+// Event is something that operators should see.
 type Event struct {
 	Kind string // unreachable, joined, left, lost, refused, linked, unlinked, model
 	Node string
@@ -234,7 +233,7 @@ func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 		if p.here() {
 			c.lose(p, "a new process answers at this address", out)
 		}
-		p.since, p.lost, p.left = now, false, false
+		p.lost, p.left = false, false
 		out.Events = append(out.Events, Event{"joined", h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
 	}
 	p.hello, p.heard = h, now

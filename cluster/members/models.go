@@ -26,7 +26,7 @@ const (
 // mostModels bounds the served names of a gateway.
 const mostModels = 256
 
-// same reports what two engines of one name differ in; "" if a request can move between them.
+// differ says how two models of one name differ; "" if a request can move between their engines.
 func differ(a, b *wire.Model) string {
 	switch {
 	case a.Weights != b.Weights:

@@ -9,6 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// PieceBytes is the size of a piece of something large: small enough that tokens do not
+// wait for it.
+const PieceBytes = 64 << 10
+
 // TextsBytes bounds encoded Texts: a tokenizer.json has at most 256 MiB.
 const TextsBytes = 288 << 20
 

@@ -437,7 +437,7 @@ func (x *Load) GetRunningTokens() uint64 {
 // Goodbye ends the link on purpose: nothing of it is suspected.
 type Goodbye struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, for people.
+	// The cause, as text.
 	Cause         string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1288,7 +1288,7 @@ type EpochEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The one that has ended.
 	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Why, for people.
+	// The cause, as text.
 	Cause string `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Requests that were being computed.
 	Suspects []uint64 `protobuf:"varint,3,rep,packed,name=suspects,proto3" json:"suspects,omitempty"`
@@ -1621,7 +1621,7 @@ type Ended struct {
 	Reason uint32 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// That ended it, if a token did.
 	Token int32 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// For a request that failed: why, for people.
+	// For a request that failed: the cause, as text.
 	Why           string `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2023,7 +2023,7 @@ func (x *CacheEvent) GetHashes() []uint64 {
 	return nil
 }
 
-// Hello is how nodes introduce themselves, by the call Meet of the door, and again and again.
+// Hello introduces a node. Both sides send one in the call Meet, which is repeated every 500 ms.
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this protocol. Nodes of different ones refuse each other.
@@ -2042,15 +2042,15 @@ type Hello struct {
 	Api string `protobuf:"bytes,7,opt,name=api,proto3" json:"api,omitempty"`
 	// Its engine, if it has one that accepts links.
 	Engine *Model `protobuf:"bytes,8,opt,name=engine,proto3" json:"engine,omitempty"`
-	// ready, draining, stopped or failed.
+	// ready, draining, stopped or failed; leaving in the last hello.
 	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Addresses of nodes that it has met.
 	Known []string `protobuf:"bytes,10,rep,name=known,proto3" json:"known,omitempty"`
-	// Process id, for people.
+	// Process id. Shown to operators.
 	Pid int64 `protobuf:"varint,11,opt,name=pid,proto3" json:"pid,omitempty"`
-	// When the process began, in Unix milliseconds, for people.
+	// When the process began, in Unix milliseconds. Shown to operators.
 	Started int64 `protobuf:"varint,12,opt,name=started,proto3" json:"started,omitempty"`
-	// Version of the binary, for people.
+	// Version of the binary. Shown to operators.
 	Version       string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2442,10 +2442,10 @@ func (x *Fetch) GetHash() string {
 	return ""
 }
 
-// Report asks a node about itself, or to act, for people. Report streams answers.
+// Report carries an operator's question or action. The call Report streams answers.
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is asked: node, actors, act or events.
+	// What is asked: node, actors, act, abort or events.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The question, as JSON of package cluster/report.
 	Question      []byte `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`

@@ -55,7 +55,7 @@ func (c *Core) follows(i int, seq uint64, out *messages.Outbox) bool {
 	return false
 }
 
-// released takes the requests that have ended out of the books. It returns those that
+// released takes the requests that have ended out of the sums. It returns those that
 // were to be moved, which do not end for intake. An end that the engine acknowledges again,
 // asked for by intake and to move, has been reported.
 func (c *Core) released(r *relayed) (moved []messages.RequestID) {

@@ -132,6 +132,6 @@ func (c *Core) check() {
 		}
 		invariants.Check(g.part == nil, "1: results for gateway %d were not sent", slot)
 	}
-	invariants.Check(c.list.gateway != nil || len(c.list.waiting) == 0, "5: %d gateways wait for a list that nobody makes", len(c.list.waiting))
+	invariants.Check(c.list.gateway != nil || len(c.list.waiting) == 0, "5: %d gateways wait for a list that is not being made", len(c.list.waiting))
 	invariants.Check(c.up || len(c.asked) == 0, "3: %d questions are open while the engine is down", len(c.asked))
 }

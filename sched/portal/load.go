@@ -42,7 +42,7 @@ func (c *Core) advance(own messages.RequestID, to state) {
 	c.origins[own] = o
 }
 
-// forget takes a request that has ended out of the books.
+// forget takes a request that has ended out of the sums.
 func (c *Core) forget(own messages.RequestID) {
 	if o, ok := c.origins[own]; ok {
 		c.count(&o, -1)

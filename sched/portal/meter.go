@@ -21,7 +21,7 @@ type meter struct {
 }
 
 const (
-	// A window ends after so much time, or so many tokens. A single step would not do: its
+	// A window ends after windowTime or windowTokens. A single step would not do: its
 	// results may come late, and then those of the next one too soon.
 	windowTime   = time.Second
 	windowTokens = 16384

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
-// Hostile is a peer that speaks the protocol between nodes and means no good. It has one
+// Hostile is a peer that speaks the protocol between nodes and breaks the protocol on purpose. It has one
 // connection to a node.
 type Hostile struct {
 	conn *grpc.ClientConn
@@ -36,11 +36,11 @@ func patient() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 20*time.Second)
 }
 
-// Call calls a method of the door and returns the first answer.
+// Call calls a method of a node and returns the first answer.
 func (h *Hostile) Call(method string, question, answer proto.Message) error {
 	ctx, cancel := patient()
 	defer cancel()
-	stream, err := h.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/troupe.cluster.v1.Door/"+method)
+	stream, err := h.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/troupe.cluster.v1.Node/"+method)
 	if err != nil {
 		return err
 	}

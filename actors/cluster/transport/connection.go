@@ -54,7 +54,7 @@ func (t *Transport) checkStream(srv any, stream grpc.ServerStream, info *grpc.St
 			err = status.Error(codes.Internal, "the call panicked")
 		}
 	}()
-	if srv == nil { // of no service: the door. The name of the method is what the peer says
+	if srv == nil { // of no service: a call of this package. The name of the method is what the peer says
 		return handler(srv, stream)
 	}
 	c := &connection{ServerStream: stream, links: t.links}

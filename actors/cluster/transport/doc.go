@@ -1,5 +1,5 @@
 // Package transport is what the nodes of a cluster speak over: protoactor's remote for the
-// frames of links, and a door for everything before a link and beside it.
+// frames of links, and gRPC calls for everything that is not on a link.
 //
 // An incarnation of a node has an address of its own, troupe:///HOST:PORT/INCARNATION, so
 // that a message to a process that has died never reaches the next one at the same port.
@@ -18,6 +18,6 @@
 //	transport     starting and stopping; sending; the end of connections
 //	connection    checks of what comes in
 //	links         the keys of links, and the connections that use them
-//	door          calls from node to node
+//	calls         calls from node to node
 //	clients       the connections that calls use
 package transport

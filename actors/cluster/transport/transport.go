@@ -26,7 +26,7 @@ type Options struct {
 	Incarnation string // of this process; no other one ever has it
 	// Credentials prove to peers who this node is, and check who they are; nil: plain text.
 	Credentials credentials.TransportCredentials
-	Door        Door // answers calls of other nodes
+	Calls       Calls // answers calls of other nodes
 	Log         zerolog.Logger
 	Dial        func(ctx context.Context, address string) (net.Conn, error) // for tests; nil: TCP
 }
@@ -159,7 +159,7 @@ func (t *Transport) serverOptions() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.UnaryInterceptor(refuseUnary),
 		grpc.StreamInterceptor(t.checkStream),
-		grpc.UnknownServiceHandler(t.serveDoor),
+		grpc.UnknownServiceHandler(t.serveCall),
 	}
 }
 

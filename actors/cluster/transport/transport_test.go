@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
-// answering is a door that answers every call with a hello.
+// answering answers every call with a hello.
 type answering struct{}
 
 func (answering) Serve(_ context.Context, _ string, read, write func(proto.Message) error) error {
@@ -33,7 +33,7 @@ func (answering) Serve(_ context.Context, _ string, read, write func(proto.Messa
 // server is a node that answers. There is one for all tests, because the runtime's start
 // sets grpc's logger, which the connections of others use.
 var server = sync.OnceValues(func() (string, error) {
-	tr, err := Start(actor.NewActorSystem(actor.WithLoggerFactory(quiet)), Options{Listen: "127.0.0.1:0", Incarnation: "server", Door: answering{}, Log: zerolog.Nop()})
+	tr, err := Start(actor.NewActorSystem(actor.WithLoggerFactory(quiet)), Options{Listen: "127.0.0.1:0", Incarnation: "server", Calls: answering{}, Log: zerolog.Nop()})
 	if err != nil {
 		return "", err
 	}

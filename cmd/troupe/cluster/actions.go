@@ -29,8 +29,9 @@ func newActions() (list []*cobra.Command) {
 		{report.Restart, "Restart a node's process or one actor",
 			"A node drains and then starts its program again, with the same arguments: an engine hands its requests\n" +
 				"over, a gateway finishes its own, at the latest after drain-timeout. With NODE/PATH one actor restarts,\n" +
-				"and no stream is lost: for an actor of an engine its epoch ends and the next one begins; others keep\n" +
-				"their state. `troupe cluster actors` lists the paths.", "engine-2/engine/supervisor/cache --reason \"mailbox grows\""},
+				"and no stream is lost: for an actor of an engine its epoch ends and the next one begins; intake\n" +
+				"and observer keep their state; after dispatch or portal requests are submitted again.\n" +
+				"`troupe cluster actors` lists the paths.", "engine-2/engine/supervisor/cache --reason \"mailbox grows\""},
 		{report.Crash, "Make an actor panic at its next message; for tests, with debug-chaos", "", "engine-2/engine/supervisor/cache --reason test"},
 	} {
 		list = append(list, newAction(a.name, a.short, a.long, a.example))

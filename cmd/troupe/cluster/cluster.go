@@ -19,7 +19,7 @@ import (
 )
 
 func New() *cobra.Command {
-	c := cli.Group("cluster", "Run several nodes as one cluster, see what they do, and steer them", up.New(), newStatus(), newActors(), newEvents(), newCerts())
+	c := cli.Group("cluster", "Run several nodes as one cluster, see what they do, and control them", up.New(), newStatus(), newActors(), newEvents(), newCerts())
 	c.AddCommand(newActions()...)
 	return c
 }

@@ -39,8 +39,8 @@ type clustered struct {
 	*cluster.Cluster
 	node    *Node
 	catalog httpapi.Models
-	mu      sync.Mutex // models are opened on goroutines of their own
-	rooms   []*room    // of the models
+	mu      sync.Mutex      // models are opened on goroutines of their own
+	models  []*gatewayModel // of the models
 
 	stopLooking func() // at certificates; nil without
 	incarnation string
@@ -48,10 +48,10 @@ type clustered struct {
 	offer       *cluster.Engine      // this node's engine, once it is served; nil without
 }
 
-// room is a model of the gateway: its intake and dispatch.
-type room struct {
+// gatewayModel is a model of this gateway: its intake and dispatch.
+type gatewayModel struct {
 	*engine.Engine
-	*cluster.Room
+	*cluster.GatewayModel
 	name   string
 	own    *engine.Engine // this node's engine, behind its portal; nil if it serves another model, or none
 	meter  *telemetry.Meter
@@ -62,8 +62,8 @@ type room struct {
 }
 
 // Ready reports whether an engine accepts the model's requests.
-func (r *room) Ready() bool {
-	return r.own != nil && r.own.Ready() && !r.unlinked.Load() || r.Room.Up() > 0
+func (gm *gatewayModel) Ready() bool {
+	return gm.own != nil && gm.own.Ready() && !gm.unlinked.Load() || gm.GatewayModel.Up() > 0
 }
 
 // startCluster opens the port for other nodes. It comes before all actors, because it
@@ -118,40 +118,40 @@ func (g *clustered) join() (err error) {
 // portal: in one process this needs no frames.
 func (g *clustered) openOwn(spec engine.Spec) error {
 	n := g.node
-	r := &room{name: n.Name, meter: n.Meter}
-	front := g.frontSpec(r, n.tableOptions(), n.Config().PageSize)
+	gm := &gatewayModel{name: n.Name, meter: n.Meter}
+	front := g.frontSpec(gm, n.tableOptions(), n.Config().PageSize)
 	front.Observer, front.Intercept, front.Props = spec.Observer, spec.Intercept, spec.Props
 	spec.Name, spec.Portal, spec.Observer, spec.Intake = "engine", true, nil, intake.Options{}
 	spec.Cache.Events = true           // routers follow the cache
 	spec.Batch.ReportAdmissions = true // to suspect the right requests if this process dies
-	spec.Peers = g.peers(g.GatewayLink, func() *engine.Engine { return r.Engine }, (*engine.Engine).Dispatch)
+	spec.Peers = g.peers(g.GatewayLink, func() *engine.Engine { return gm.Engine }, (*engine.Engine).Dispatch)
 	spec.OnRestart = func() {
 		g.Restart(nil)
-		g.relink(r)
+		g.relink(gm)
 	}
 	var err error
-	if r.own, err = engine.Start(n.System, spec); err != nil {
+	if gm.own, err = engine.Start(n.System, spec); err != nil {
 		return err
 	}
-	n.core = r.own
-	if err := g.add(r, front, n.model()); err != nil {
+	n.core = gm.own
+	if err := g.add(gm, front, n.model()); err != nil {
 		return err
 	}
-	n.Engine = r.Engine
-	g.relink(r)
+	n.Engine = gm.Engine
+	g.relink(gm)
 	return nil
 }
 
 // relink begins the link between this node's dispatch and its portal anew.
-func (g *clustered) relink(r *room) {
-	if r.unlinked.Load() {
+func (g *clustered) relink(gm *gatewayModel) {
+	if gm.unlinked.Load() {
 		return
 	}
 	root := g.node.System.Root
-	root.Send(r.own.Portal(), &messages.GatewayLeft{})
-	root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has restarted", Goodbye: true})
-	root.Send(r.Engine.Dispatch(), &messages.EngineJoined{Facts: messages.EngineFacts{Fingerprint: g.node.Fingerprint(), PoolTokens: g.node.Plan.Tokens}})
-	root.Send(r.own.Portal(), &messages.GatewayJoined{})
+	root.Send(gm.own.Portal(), &messages.GatewayLeft{})
+	root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has restarted", Goodbye: true})
+	root.Send(gm.Engine.Dispatch(), &messages.EngineJoined{Facts: messages.EngineFacts{Fingerprint: g.node.Fingerprint(), PoolTokens: g.node.Plan.Tokens}})
+	root.Send(gm.own.Portal(), &messages.GatewayJoined{})
 }
 
 // peers finds the other end of a slot; slot 0 is in this process.
@@ -168,68 +168,68 @@ func (g *clustered) peers(link func(messages.EngineID) *actor.PID, inner func() 
 }
 
 // frontSpec describes intake and dispatch of a model.
-func (g *clustered) frontSpec(r *room, table request.TableOptions, pageSize int) engine.Spec {
+func (g *clustered) frontSpec(gm *gatewayModel, table request.TableOptions, pageSize int) engine.Spec {
 	n, c := g.node, g.node.Config()
 	table.PoolTokens = table.ContextLength // a request is cut to the context, never to one engine's pool
 	spec := engine.Spec{
-		Name:     "gateway-" + r.name,
+		Name:     "gateway-" + gm.name,
 		Intake:   intake.Options{Table: request.NewTable(table)},
 		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}, ResumeWait: c.Cluster.ResumeWait},
 		Cache:    radix.Options{PageSize: pageSize, Disabled: c.DisableRadixCache},
-		Meter:    r.meter, Log: n.opt.Log.With().Str("model", r.name).Logger(), OnFatal: n.Fail,
+		Meter:    gm.meter, Log: n.opt.Log.With().Str("model", gm.name).Logger(), OnFatal: n.Fail,
 	}
 	n.super.observe(&spec)
-	spec.Peers = g.peers(g.EngineLink, func() *engine.Engine { return r.own }, (*engine.Engine).Portal)
+	spec.Peers = g.peers(g.EngineLink, func() *engine.Engine { return gm.own }, (*engine.Engine).Portal)
 	spec.OnRestart = func() {
-		g.Restart(r.Engine.Dispatch())
-		if r.own != nil {
-			g.relink(r)
+		g.Restart(gm.Engine.Dispatch())
+		if gm.own != nil {
+			g.relink(gm)
 		}
 	}
 	return spec
 }
 
 // add starts a model's intake and dispatch, and puts it into the catalogue.
-func (g *clustered) add(r *room, spec engine.Spec, m httpapi.Model) error {
+func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model) error {
 	n := g.node
 	spec.Intake.Detokenizer = intake.Text(m.Tokenizer)
 	var err error
-	if r.Engine, err = engine.Start(n.System, spec); err != nil {
+	if gm.Engine, err = engine.Start(n.System, spec); err != nil {
 		return err
 	}
-	n.System.Root.Send(r.Engine.Dispatch(), &messages.ResumeDue{}) // from now on requests wait, for a limited time
-	r.Room = &cluster.Room{Dispatch: r.Engine.Dispatch(), Limits: wireLimits(int(m.Context), m.Tokenizer.VocabSize())}
-	r.served = &httpapi.Served{Model: m, Engine: r, Steps: func() float64 { return r.meter.Value(messages.GenerationTokens) }}
+	n.System.Root.Send(gm.Engine.Dispatch(), &messages.ResumeDue{}) // from now on requests wait, for a limited time
+	gm.GatewayModel = &cluster.GatewayModel{Dispatch: gm.Engine.Dispatch(), Limits: wireLimits(int(m.Context), m.Tokenizer.VocabSize())}
+	gm.served = &httpapi.Served{Model: m, Engine: gm, Steps: func() float64 { return gm.meter.Value(messages.GenerationTokens) }}
 	if spec.Observer != nil {
-		r.served.Observe = r.Engine.Observe
+		gm.served.Observe = gm.Engine.Observe
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rooms = append(slices.DeleteFunc(g.rooms, func(old *room) bool { return old.name == r.name }), r)
-	served := make([]*httpapi.Served, len(g.rooms))
-	for i, one := range g.rooms {
+	g.models = append(slices.DeleteFunc(g.models, func(old *gatewayModel) bool { return old.name == gm.name }), gm)
+	served := make([]*httpapi.Served, len(g.models))
+	for i, one := range g.models {
 		served[i] = one.served
 	}
 	g.catalog.Set(served...)
 	return nil
 }
 
-func (g *clustered) all() []*room {
+func (g *clustered) all() []*gatewayModel {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.rooms)
+	return slices.Clone(g.models)
 }
 
 // OpenModel implements cluster.Gateway.
-func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*cluster.Room, error) {
+func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*cluster.GatewayModel, error) {
 	n := g.node
 	model, err := ModelFromTexts(texts, m, n.Config())
 	if err != nil {
 		return nil, err
 	}
 	model.Created = time.Now().Unix()
-	r := &room{name: m.Name, texts: m.Texts, meter: telemetry.New(m.Name, 1, n.opt.Log)}
-	var old *room
+	gm := &gatewayModel{name: m.Name, texts: m.Texts, meter: telemetry.New(m.Name, 1, n.opt.Log)}
+	var old *gatewayModel
 	for _, one := range g.all() {
 		if one.name == m.Name {
 			old = one
@@ -245,10 +245,10 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 		}
 	}
 	table := n.limits(facts{context: int(m.Context), pool: int(m.Context), vocab: int(m.Vocab), running: int(m.Running)})
-	if err := g.add(r, g.frontSpec(r, table, int(m.PageSize)), model); err != nil {
+	if err := g.add(gm, g.frontSpec(gm, table, int(m.PageSize)), model); err != nil {
 		return nil, err
 	}
-	return r.Room, nil
+	return gm.GatewayModel, nil
 }
 
 // serveOwn offers the engine to the gateways of the cluster, once its weights are hashed.
@@ -261,7 +261,7 @@ func (g *clustered) serveOwn() error {
 	p := n.Checkpoint.Program
 	g.offer = &cluster.Engine{
 		Portal: n.core.Portal(), Texts: texts, Limits: wireLimits(p.Context, p.Vocab),
-		Room: g.all()[0].Room,
+		Gateway: g.all()[0].GatewayModel,
 		Model: &wire.Model{
 			Name: n.Name, Weights: *n.hash.Load(), Texts: hash, Fingerprint: n.Fingerprint(), Context: int64(p.Context), Vocab: int64(p.Vocab),
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
@@ -274,27 +274,27 @@ func (g *clustered) serveOwn() error {
 // unlink takes this node's engine from its gateway for clients, if it has one. A gateway
 // that is only for questions keeps it.
 func (g *clustered) unlink(cause string) {
-	if r := g.own(); r != nil && g.node.Config().Cluster.HasGateway() {
-		r.unlinked.Store(true)
-		g.node.System.Root.Send(r.Engine.Dispatch(), &messages.EngineLeft{Cause: cause, Goodbye: true})
-		g.node.System.Root.Send(r.own.Portal(), &messages.GatewayLeft{})
+	if gm := g.own(); gm != nil && g.node.Config().Cluster.HasGateway() {
+		gm.unlinked.Store(true)
+		g.node.System.Root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: cause, Goodbye: true})
+		g.node.System.Root.Send(gm.own.Portal(), &messages.GatewayLeft{})
 	}
 }
 
 // offerAgain serves the engine to gateways again, after Withdraw.
 func (g *clustered) offerAgain() {
-	if r := g.own(); r != nil && g.offer != nil {
-		r.unlinked.Store(false)
-		g.relink(r)
+	if gm := g.own(); gm != nil && g.offer != nil {
+		gm.unlinked.Store(false)
+		g.relink(gm)
 		g.Serve(g.offer)
 	}
 }
 
 // own is the model of this node's engine, nil if it has none.
-func (g *clustered) own() *room {
-	for _, r := range g.all() {
-		if r.own != nil {
-			return r
+func (g *clustered) own() *gatewayModel {
+	for _, gm := range g.all() {
+		if gm.own != nil {
+			return gm
 		}
 	}
 	return nil
@@ -342,8 +342,8 @@ func APIURL(c *configs.Config, l *Listeners) string {
 func (g *clustered) info() map[string]any {
 	k := g.node.Config().Cluster
 	models := map[string]any{}
-	for _, r := range g.all() {
-		models[r.name] = map[string]any{"ready": r.Ready(), "engines": r.Room.Up(), "metrics": r.meter.Values()}
+	for _, gm := range g.all() {
+		models[gm.name] = map[string]any{"ready": gm.Ready(), "engines": gm.GatewayModel.Up(), "metrics": gm.meter.Values()}
 	}
 	return map[string]any{"name": k.Name, "node": k.NodeName(), "role": k.Role, "address": g.Address(), "models": models}
 }

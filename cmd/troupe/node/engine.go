@@ -89,7 +89,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)
 		spec.Members = append(spec.Members, engine.Member{
-			Executor: mayKill(lasting(exec.New(m, p.Vocab), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
+			Executor: withKillToken(withStepTime(exec.New(m, p.Vocab), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
 			OnEpoch: func(messages.Epoch) { meter.StartEpoch(n.Plan.Pages) },
 		})
 	}
@@ -154,7 +154,7 @@ func (n *Node) joinCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	n.super.desk().Join(n.cluster)
+	n.super.clusterAPI().Join(n.cluster)
 	return n.cluster.join()
 }
 

@@ -62,7 +62,7 @@ func (n *Node) API() *httpapi.Server {
 		}
 		deps.Models = httpapi.Serving(served)
 	}
-	deps.Cluster = n.super.desk()
+	deps.Cluster = n.super.clusterAPI()
 	if n.Recording != nil {
 		deps.Record = n.Recording.Begin
 	}

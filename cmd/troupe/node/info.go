@@ -11,7 +11,7 @@ import (
 // Ready reports whether requests can be computed.
 func (n *Node) Ready() bool {
 	if n.cluster != nil {
-		return slices.ContainsFunc(n.cluster.all(), (*room).Ready)
+		return slices.ContainsFunc(n.cluster.all(), (*gatewayModel).Ready)
 	}
 	return n.Engine.Ready()
 }

@@ -22,7 +22,8 @@ type deadly struct {
 // killedStatus is the exit status of a process that kill -9 has ended.
 const killedStatus = 137
 
-func mayKill(e runner.Executor, token int, log zerolog.Logger) runner.Executor {
+// withKillToken returns e if token is 0.
+func withKillToken(e runner.Executor, token int, log zerolog.Logger) runner.Executor {
 	if token == 0 {
 		return e
 	}

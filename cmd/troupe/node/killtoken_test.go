@@ -22,10 +22,10 @@ func (c *counted) Submit(_ *messages.RunBatch, done func(*messages.BatchDone, er
 
 func TestATokenEndsTheProcess(t *testing.T) {
 	inner := &counted{}
-	if mayKill(inner, 0, zerolog.Nop()) != runner.Executor(inner) {
+	if withKillToken(inner, 0, zerolog.Nop()) != runner.Executor(inner) {
 		t.Error("without the setting the executor is another one")
 	}
-	d := mayKill(inner, 7, zerolog.Nop()).(*deadly)
+	d := withKillToken(inner, 7, zerolog.Nop()).(*deadly)
 	status, reported := 0, 0
 	d.exit = func(s int) { status = s }
 	step := func(prompt ...int32) {

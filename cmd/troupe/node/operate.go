@@ -15,7 +15,7 @@ import (
 // ErrRestart is the end of Serve when an operator wants the process to execute itself anew.
 var ErrRestart = errors.New("an operator asked for a restart")
 
-// settle is how long an action waits for what it comes to.
+// settle is how long an action waits for its result.
 const settle = 5 * time.Second
 
 func refused(format string, args ...any) error {
@@ -113,8 +113,8 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// returns puts the engine back into service.
-func (s *supervised) returns() {
+// backInService puts the engine back into service.
+func (s *supervised) backInService() {
 	s.setState(report.Ready)
 	if g := s.node.cluster; g != nil {
 		g.SetState(report.Ready)
@@ -122,7 +122,7 @@ func (s *supervised) returns() {
 	}
 }
 
-func (s *supervised) changed(state, text string) {
+func (s *supervised) setAndRecord(state, text string) {
 	s.setState(state)
 	s.record(report.Event{Kind: "state", Text: text})
 }
@@ -135,7 +135,7 @@ func (s *supervised) drain(ctx context.Context, cause string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.changed(report.Draining, fmt.Sprintf("node %s is draining: %s", s.name, cause))
+	s.setAndRecord(report.Draining, fmt.Sprintf("node %s is draining: %s", s.name, cause))
 	open := s.open()
 	switch {
 	case s.node.cluster == nil || s.node.Config().Cluster.HasGateway():
@@ -151,8 +151,8 @@ func (s *supervised) undrain() (string, error) {
 	case report.Stopped:
 		return "", refused("node %s is stopped; use troupe cluster start", s.name)
 	}
-	s.returns()
-	s.changed(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
+	s.backInService()
+	s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
 	return fmt.Sprintf("node %s takes new requests again", s.name), nil
 }
 
@@ -199,8 +199,8 @@ func (s *supervised) waitClosed(ctx context.Context) bool {
 	return true
 }
 
-// emptied drains the node and waits for the end of its requests.
-func (s *supervised) emptied(ctx context.Context, cause string) (string, error) {
+// drainAndWait drains the node and waits for the end of its requests.
+func (s *supervised) drainAndWait(ctx context.Context, cause string) (string, error) {
 	if state := s.State(); state != report.Draining && state != report.Stopped {
 		if _, err := s.drain(ctx, cause); err != nil {
 			return "", err
@@ -220,7 +220,7 @@ func (s *supervised) stop(ctx context.Context, cause string) (string, error) {
 	if s.State() == report.Stopped {
 		return fmt.Sprintf("node %s is already stopped", s.name), nil
 	}
-	text, err := s.emptied(ctx, cause)
+	text, err := s.drainAndWait(ctx, cause)
 	if err != nil {
 		return "", err
 	}
@@ -234,7 +234,7 @@ func (s *supervised) stop(ctx context.Context, cause string) (string, error) {
 	if g := s.node.cluster; g != nil {
 		g.SetState(report.Stopped)
 	}
-	s.changed(report.Stopped, fmt.Sprintf("node %s has stopped: %s", s.name, cause))
+	s.setAndRecord(report.Stopped, fmt.Sprintf("node %s has stopped: %s", s.name, cause))
 	return fmt.Sprintf("node %s has stopped%s; its process goes on, and troupe cluster start makes it ready again", s.name, text), nil
 }
 
@@ -250,8 +250,8 @@ func (s *supervised) start(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("no epoch of the engine has begun yet: %w", err)
 		}
 	}
-	s.returns()
-	s.changed(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
+	s.backInService()
+	s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
 	return fmt.Sprintf("node %s is ready again after %v", s.name, time.Since(begun).Round(time.Millisecond)), nil
 }
 
@@ -259,7 +259,7 @@ func (s *supervised) restartProcess(ctx context.Context, cause string) (string, 
 	if !s.node.opt.CanRestart {
 		return "", refused("node %s cannot restart its own process on this platform; stop the process and start it again", s.name)
 	}
-	text, err := s.emptied(ctx, cause)
+	text, err := s.drainAndWait(ctx, cause)
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// probation is when an engine that has taken itself out looks whether it works again.
+// probation times the probes of an engine that has taken itself out.
 type probation struct{ pause time.Duration }
 
 // The pauses between two probes.
@@ -43,7 +43,7 @@ func (s *supervised) takeOut() {
 	if err != nil {
 		return
 	}
-	s.changed(report.Failed, fmt.Sprintf("node %s takes itself out of service: %s%s", s.name, cause, text))
+	s.setAndRecord(report.Failed, fmt.Sprintf("node %s takes itself out of service: %s%s", s.name, cause, text))
 	var p probation
 	for timer := time.NewTimer(p.next()); ; timer.Reset(p.next()) {
 		select {
@@ -56,8 +56,8 @@ func (s *supervised) takeOut() {
 			return
 		}
 		if s.probe(ctx) && s.State() == report.Failed {
-			s.returns()
-			s.changed(report.Ready, fmt.Sprintf("node %s is ready again: it has computed a token", s.name))
+			s.backInService()
+			s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again: it has computed a token", s.name))
 			return
 		}
 	}

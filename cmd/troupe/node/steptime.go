@@ -13,7 +13,8 @@ type slowed struct {
 	least time.Duration
 }
 
-func lasting(e runner.Executor, least time.Duration) runner.Executor {
+// withStepTime returns e if least is 0.
+func withStepTime(e runner.Executor, least time.Duration) runner.Executor {
 	if least == 0 {
 		return e
 	}

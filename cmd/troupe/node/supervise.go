@@ -54,17 +54,17 @@ func (n *Node) startSupervision() error {
 	return nil
 }
 
-// desk is where operators ask. It implements httpapi.Cluster.
-type desk struct {
+// clusterAPI answers operators for this process. It implements httpapi.Cluster.
+type clusterAPI struct {
 	*supervision.Node
 	process *supervised
 }
 
 // State is that of the process.
-func (d desk) State() string { return d.process.State() }
+func (d clusterAPI) State() string { return d.process.State() }
 
-// desk returns it, once Open has returned.
-func (s *supervised) desk() desk { return desk{s.actor.Load(), s} }
+// clusterAPI returns it. Call it after Open.
+func (s *supervised) clusterAPI() clusterAPI { return clusterAPI{s.actor.Load(), s} }
 
 // answer answers another node.
 func (s *supervised) answer(ctx context.Context, kind string, question []byte, write func([]byte) error) error {
@@ -140,8 +140,8 @@ func (s *supervised) Report() report.Node {
 		r.Role = c.Cluster.Role
 	}
 	if n.cluster != nil {
-		for _, room := range n.cluster.all() {
-			r.Running += int(room.meter.Value(messages.RequestsOpen))
+		for _, m := range n.cluster.all() {
+			r.Running += int(m.meter.Value(messages.RequestsOpen))
 		}
 	}
 	if e := s.core.Load(); e != nil {

@@ -186,7 +186,7 @@ func (u *up) print(out io.Writer, r ready) error {
 		return cli.PrintJSONLine(out, r)
 	}
 	table := cli.Table(0, func(w io.Writer) {
-		fmt.Fprintln(w, "NODE\tROLE\tPID\tURL\tFOR NODES")
+		fmt.Fprintln(w, "NODE\tROLE\tPID\tURL\tCLUSTER ADDRESS")
 		for _, n := range r.Nodes {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", n.Name, n.Role, n.PID, n.URL, n.Address)
 		}

@@ -12,26 +12,26 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Door answers the calls of other nodes. A method has a name without slashes, takes one message, and answers
-// with any number of them. Serve is called on a goroutine of the call.
-type Door interface {
+// Calls answers the calls of other nodes. A method has a name without slashes, takes one
+// message, and answers with any number of them. Serve is called on a goroutine of the call.
+type Calls interface {
 	// Serve reads the question with read, and answers with write, until it returns. An
 	// error reaches the caller as text.
 	Serve(ctx context.Context, method string, read, write func(proto.Message) error) error
 }
 
-const doorPath = "/troupe.cluster.v1.Door/"
+const callPath = "/troupe.cluster.v1.Node/"
 
-// serveDoor gets every call that is not the runtime's.
-func (t *Transport) serveDoor(_ any, stream grpc.ServerStream) error {
+// serveCall gets every call that is not the runtime's.
+func (t *Transport) serveCall(_ any, stream grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(stream)
-	method, ok := strings.CutPrefix(full, doorPath)
-	if !ok || t.opt.Door == nil {
+	method, ok := strings.CutPrefix(full, callPath)
+	if !ok || t.opt.Calls == nil {
 		return status.Errorf(codes.Unimplemented, "unknown method %.100q", full)
 	}
 	read := func(m proto.Message) error { return stream.RecvMsg(m) }
 	write := func(m proto.Message) error { return stream.SendMsg(m) }
-	if err := t.opt.Door.Serve(stream.Context(), method, read, write); err != nil {
+	if err := t.opt.Calls.Serve(stream.Context(), method, read, write); err != nil {
 		if _, ok := status.FromError(err); ok {
 			return err
 		}
@@ -50,7 +50,7 @@ func (t *Transport) Call(ctx context.Context, hostPort, method string, question 
 		return err
 	}
 	defer func() { t.clients.put(client, err != nil && !errors.As(err, new(*Refusal))) }()
-	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, doorPath+method)
+	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, callPath+method)
 	if err != nil {
 		return plain(err)
 	}
