@@ -106,17 +106,12 @@ func (c *Config) clusterSettings() []setting {
 			usage: "how long a node may be silent; then it is lost, and its requests continue elsewhere"},
 		{key: "cluster-resume-wait", to: &k.ResumeWait, marks: serve, check: within(0, longest),
 			usage: "how long requests wait for an engine that can take them; then they end with 503. 0: no limit"},
-		{key: "debug-step-time", to: &c.StepTime, marks: serve, check: within(0, time.Hour), usage: "every step takes at least this long, to test what happens during one; 0: no wait. Example: 20ms"},
-		{key: "debug-kill-token", to: &c.KillToken, marks: serve, check: within(0, 1<<31-1),
-			usage: "an engine's process ends at a request whose prompt contains this token id, to test that one request does not end all others; 0: none. Needs debug-chaos"},
-		{key: "debug-chaos", to: &c.Chaos, marks: serve, usage: "allow the action crash of troupe cluster, which makes an actor panic at its next message. For tests"},
 	}
 }
 
 // validateCluster reports contradictions of the cluster settings.
 func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
 	k := &c.Cluster
-	clash(c.KillToken != 0 && !c.Chaos, "debug-kill-token", "debug-chaos", "debug-kill-token has no effect without debug-chaos; set it, too")
 	var set, unset string
 	for key, file := range map[string]string{"cluster-tls-ca": k.CA, "cluster-tls-cert": k.Cert, "cluster-tls-key": k.Key} {
 		if file != "" {
@@ -145,7 +140,7 @@ func (c *Config) withoutCluster() (keys []string) {
 		return nil
 	}
 	for _, s := range c.clusterSettings() {
-		if !strings.HasPrefix(s.key, "debug-") && c.given(s.key) {
+		if c.given(s.key) {
 			keys = append(keys, s.key)
 		}
 	}

@@ -139,6 +139,10 @@ func (c *Config) settings() []setting {
 		{key: "debug-retract-every", to: &c.Batch.RetractEvery, check: within(0, 1<<30),
 			usage: "every N steps, make a running request give up its KV pages and be computed again later, to test retraction; 0: never"},
 		{key: "debug-audit-every-step", to: &c.Batch.AuditEveryStep, usage: "check after every step that each KV page has exactly one owner"},
+		{key: "debug-step-time", to: &c.StepTime, marks: serve, check: within(0, time.Hour), usage: "every step takes at least this long, to test what happens during one; 0: no wait. Example: 20ms"},
+		{key: "debug-kill-token", to: &c.KillToken, marks: serve, check: within(0, 1<<31-1),
+			usage: "an engine's process ends at a request whose prompt contains this token id, to test that one request does not end all others; 0: none. Needs debug-chaos"},
+		{key: "debug-chaos", to: &c.Chaos, marks: serve, usage: "allow the action crash of troupe cluster, which makes an actor panic at its next message. For tests"},
 
 		// The KV pool and the prefix cache.
 		{key: "mem-fraction-static", to: &c.Pool.MemFraction, check: within(0.0, 1),

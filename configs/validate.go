@@ -36,6 +36,7 @@ func (c *Config) validate() (errs []error) {
 	clash((c.HTTP.TLSCert == "") != (c.HTTP.TLSKey == ""), "tls-cert", "tls-key", "set both tls-cert and tls-key, or neither")
 	clash(c.given("chunked-prefill-size") && c.given("max-prefill-tokens") && chunk > b.MaxPrefillTokens, "chunked-prefill-size", "max-prefill-tokens",
 		"chunked-prefill-size is %d and max-prefill-tokens is %d: a chunk cannot exceed the tokens of a step; lower the first or raise the second", chunk, b.MaxPrefillTokens)
+	clash(c.KillToken != 0 && !c.Chaos, "debug-kill-token", "debug-chaos", "debug-kill-token has no effect without debug-chaos; set it, too")
 	c.validateCluster(clash)
 	return errs
 }
