@@ -22,6 +22,11 @@ const (
 type callServer struct{ cluster *Cluster }
 
 func (s callServer) Serve(ctx context.Context, method string, read, write func(proto.Message) error) error {
+	select {
+	case <-s.cluster.up: // the port is open a moment before
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	switch method {
 	case methodMeet:
 		h := &wire.Hello{}

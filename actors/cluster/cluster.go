@@ -88,6 +88,7 @@ type Cluster struct {
 	system    *actor.ActorSystem
 	transport *transport.Transport
 	pid       *actor.PID
+	up        chan struct{} // closed when the fields and the parent are there
 }
 
 // Start listens and begins to answer other nodes. Nodes are met once they are proposed.
@@ -96,7 +97,7 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 		start := time.Now()
 		opt.Clock = func() time.Duration { return time.Since(start) }
 	}
-	c := &Cluster{opt: opt, system: system}
+	c := &Cluster{opt: opt, system: system, up: make(chan struct{})}
 	opt.Transport.Calls = callServer{c}
 	var err error
 	if c.transport, err = transport.Start(system, opt.Transport); err != nil {
@@ -112,6 +113,7 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 		c.transport.Stop()
 		return nil, err
 	}
+	close(c.up)
 	return c, nil
 }
 

@@ -149,7 +149,8 @@ func (c *Cluster) stop() {
 			n.Proxy.Close()
 		}
 		if faults := n.Faults(); len(faults) > 0 {
-			c.t.Errorf("the log of %s has %d faults, the first one: %s", n.Name, len(faults), faults[0])
+			_, from, _ := strings.Cut(n.Log(), faults[0])
+			c.t.Errorf("the log of %s has %d faults, the first one: %s%.6000s", n.Name, len(faults), faults[0], from)
 		}
 	}
 	if !c.t.Failed() {

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
-// Hostile is a peer that speaks the protocol between nodes and breaks the protocol on purpose. It has one
+// Hostile is a peer that speaks the protocol between nodes and breaks it on purpose. It has one
 // connection to a node.
 type Hostile struct {
 	conn *grpc.ClientConn
@@ -60,9 +60,9 @@ func (h *Hostile) Open(hello *wire.Hello) (string, error) {
 	return opened.Key, err
 }
 
-// Send sends messages over a stream of the runtime, and returns how the stream ended: nil
-// if the node had still not ended it after a moment.
-func (h *Hostile) Send(list ...*remote.RemoteMessage) error {
+// Send sends messages over a stream of the runtime, and returns how the node ended the
+// stream: nil if it had not done so after a while.
+func (h *Hostile) Send(while time.Duration, list ...*remote.RemoteMessage) error {
 	ctx, cancel := patient()
 	stream, err := remote.NewRemotingClient(h.conn).Receive(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Hostile) Send(list ...*remote.RemoteMessage) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(500 * time.Millisecond):
+	case <-time.After(while):
 		return nil
 	}
 }

@@ -36,6 +36,9 @@ type attack struct {
 	do   func(t *testing.T, target *Node) error
 }
 
+// mayStay is how long a stream is read that the node need not end.
+const mayStay = 200 * time.Millisecond
+
 // sends connects and sends messages; the node must end the stream.
 func sends(list ...*remote.RemoteMessage) func(*testing.T, *Node) error {
 	return func(_ *testing.T, target *Node) error {
@@ -44,7 +47,7 @@ func sends(list ...*remote.RemoteMessage) func(*testing.T, *Node) error {
 			return err
 		}
 		defer h.Close()
-		if err := h.Send(list...); err == nil {
+		if err := h.Send(10*time.Second, list...); err == nil {
 			return errors.New("the node has not ended the stream")
 		}
 		return nil
@@ -170,7 +173,7 @@ func framesForOthers(_ *testing.T, target *Node) error {
 		goodbye := &wire.Frame{Seq: uint64(i), Body: &wire.Frame_Goodbye{Goodbye: &wire.Goodbye{Cause: "hostile"}}}
 		list = append(list, Frames(key, goodbye))
 	}
-	return h.Send(list...)
+	return h.Send(mayStay, list...)
 }
 
 func unary(_ *testing.T, target *Node) error {
@@ -331,7 +334,7 @@ func onLink(target *Node, list []*wire.Frame) error {
 		n := min(len(list), 64)
 		messages, list = append(messages, Frames(key, list[:n]...)), list[n:]
 	}
-	h.Send(messages...) // the stream may stay: only the link is over
+	h.Send(mayStay, messages...) // the stream may stay: only the link is over
 	return h.over(key)
 }
 
@@ -344,7 +347,7 @@ func (h *Hostile) over(key string) error {
 	}
 	defer other.Close()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		if err := other.Send(Connected("127.0.0.1:9"), Frames(key, &wire.Frame{Seq: 1})); err == nil {
+		if err := other.Send(10*time.Second, Connected("127.0.0.1:9"), Frames(key, &wire.Frame{Seq: 1})); err == nil {
 			return nil
 		}
 	}
