@@ -1,7 +1,8 @@
 // Package replay runs a recorded trace through whole simulated engines on virtual
 // time. It uses the real cores of the queue, the batch former, the cache and the
 // allocator, connected like the actors. Instead of a device, lab/costmodel says how
-// long a step takes. With several engines, the real router distributes the requests.
+// long a step takes. With several engines, the real router distributes the requests; with
+// several gateways each has a real dispatch, and each engine a real portal.
 //
 // Everything happens in the order of virtual time; messages between cores are delivered
 // at once and in the order of sending. There is no goroutine, and randomness comes only
@@ -16,6 +17,8 @@
 //
 //	world, source                virtual time, the backlog, requests to engines; the trace, one arrival ahead
 //	engine, runner               one engine's cores and messages; the device, by the cost model
+//	intake                       in the place of intake: measures tokens and ends
+//	cluster, gateway             engines behind several gateways, and the loss of one
 //	options                      settings, and what they are for each core
 //	report, reporttext, series   figures, also as text; samples over time
 package replay
