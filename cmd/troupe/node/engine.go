@@ -52,9 +52,9 @@ func (n *Node) limits(f facts) request.TableOptions {
 	return o
 }
 
-// startEngine starts the engine and waits for its first epoch. To the settings it
-// adds what the model and the memory plan decide.
-func (n *Node) startEngine(ctx context.Context) error {
+// engineSpec describes the engine: the settings, and what the model and the memory plan
+// decide.
+func (n *Node) engineSpec() (engine.Spec, error) {
 	c, p := n.Config(), n.Checkpoint.Program
 	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc
 	batch.PageSize, queue.PageSize, cache.PageSize = c.PageSize, c.PageSize, c.PageSize
@@ -66,25 +66,21 @@ func (n *Node) startEngine(ctx context.Context) error {
 	batch.ChunkedPrefillSize, batch.StepsInFlight = c.Chunk(), stepsInFlight(c)
 	queue.Seed = uint64(c.ScheduleSeed)
 	cache.HashSeed, cache.History = newSeed(), policies.History(c.EvictionPolicy, n.Plan.Pages)
-	for _, w := range c.Warnings() {
-		n.opt.Log.Warn().Msg(w)
-	}
 	for _, o := range []interface{ Validate() error }{table, &batch, &queue} {
 		if err := o.Validate(); err != nil {
-			return err
+			return engine.Spec{}, err
 		}
 	}
 	var err error
 	if cache.Policy, err = policies.ByName(c.EvictionPolicy); err != nil {
-		return configs.About(err, "radix-eviction-policy")
+		return engine.Spec{}, configs.About(err, "radix-eviction-policy")
 	}
-	n.Meter.ProbeMemory(n.pool)
 	spec := engine.Spec{
 		Queue: queue, Batch: batch, Cache: cache, Alloc: alloc,
 		Intake:   intake.Options{Table: request.NewTable(table), Detokenizer: intake.Text(n.Tokenizer)},
 		Dispatch: dispatch.Options{Route: route.Options{Policy: c.LoadBalance, Seed: newSeed()}},
 		Watchdog: c.WatchdogTimeout,
-		Meter:    n.Meter, Log: n.opt.Log, OnFatal: n.Fail,
+		Meter:    n.Meter, Log: n.opt.Log, OnFatal: n.Fail, OnBarren: n.super.barren,
 	}
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)
@@ -99,7 +95,19 @@ func (n *Node) startEngine(ctx context.Context) error {
 		spec.Observer = &events
 	}
 	n.super.observe(&spec)
-	spec.OnBarren = n.super.barren
+	return spec, nil
+}
+
+// startEngine starts the engine and waits for its first epoch.
+func (n *Node) startEngine(ctx context.Context) error {
+	for _, w := range n.Config().Warnings() {
+		n.opt.Log.Warn().Msg(w)
+	}
+	spec, err := n.engineSpec()
+	if err != nil {
+		return err
+	}
+	n.Meter.ProbeMemory(n.pool)
 	if n.opt.Engine != nil {
 		n.opt.Engine(&spec)
 	}

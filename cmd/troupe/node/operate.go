@@ -136,10 +136,8 @@ func (s *supervised) drain(ctx context.Context, cause string) (string, error) {
 		return "", err
 	}
 	s.setAndRecord(report.Draining, fmt.Sprintf("node %s is draining: %s", s.name, cause))
-	open := s.open()
-	switch {
-	case s.node.cluster == nil || s.node.Config().Cluster.HasGateway():
-		return fmt.Sprintf("node %s takes no new requests; %s%s", s.name, count(open, "open one goes on", "open ones go on"), text), nil
+	if s.node.cluster == nil || s.node.Config().Cluster.HasGateway() {
+		return fmt.Sprintf("node %s takes no new requests; %s%s", s.name, count(s.open(), "open one goes on", "open ones go on"), text), nil
 	}
 	return fmt.Sprintf("node %s takes no new requests%s", s.name, text), nil
 }
