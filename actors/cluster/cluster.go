@@ -51,7 +51,7 @@ type Options struct {
 	Answer func(ctx context.Context, kind string, question []byte, write func([]byte) error) error
 	Roster *roster.Roster // counts what the actors do; nil: nothing is counted
 	Chaos  bool           // as in package engine
-	// Intercept and Props are for tests, as in package engine.
+	// Intercept is for tests, as in package engine.
 	Intercept func(role messages.Actor, msg any)
 	Clock     func() time.Duration // time since some fixed point; nil: the real one
 }

@@ -205,13 +205,12 @@ func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey stri
 func (p *parent) spawn(ctx actor.Context, e *end) {
 	name := linkName(e.kind, e.slot)
 	p.ends[name] = e
-	pid, err := ctx.SpawnNamed(p.linkProps(e), name)
-	if err != nil {
+	// The runtime tells a parent of the end of its actors. With Watch it would do so twice,
+	// and the second time may be after the next one of this name has begun.
+	if _, err := ctx.SpawnNamed(p.linkProps(e), name); err != nil {
 		p.cluster.opt.Log.Error().Err(err).Str("actor", name).Msg("bug in the server: a link cannot start; please report it")
 		p.stopped(name)
-		return
 	}
-	ctx.Watch(pid)
 }
 
 // stopped frees the slot of a link whose actor has stopped.
