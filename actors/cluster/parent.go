@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -119,9 +120,12 @@ func (p *parent) Receive(ctx actor.Context) {
 		}
 		p.core.Learned(p.now(), m.model.Name, m.err, &p.out)
 	case *opened:
-		if m.err != nil {
+		switch {
+		case m.err != nil:
 			p.closed(m.link.Slot, m.key, m.err.Error())
-		} else {
+		case p.leaving != nil: // leave could not end it
+			p.closed(m.link.Slot, m.key, p.shuttingDown())
+		default:
 			p.spawnEngine(ctx, m)
 		}
 	case *called:
@@ -172,7 +176,7 @@ func (p *parent) called(ctx actor.Context, m *called) {
 	switch {
 	case r.err != nil:
 	case p.leaving != nil:
-		r.err = fmt.Errorf("node %s is shutting down", p.cluster.opt.Self.Node)
+		r.err = errors.New(p.shuttingDown())
 	case m.open != nil && (p.engine == nil || p.withdrawn):
 		r.err = fmt.Errorf("node %s has no engine that accepts requests", p.cluster.opt.Self.Node)
 	case m.open != nil && len(p.ends) >= mostLinks:
@@ -208,9 +212,13 @@ func (p *parent) leave(ctx actor.Context, m *leave) {
 		go p.sayLeaving(address, p.core.Hello(p.now()))
 	}
 	for name := range p.ends {
-		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: "node " + p.cluster.opt.Self.Node + " is shutting down"})
+		ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: p.shuttingDown()})
 	}
 	p.left()
+}
+
+func (p *parent) shuttingDown() string {
+	return "node " + p.cluster.opt.Self.Node + " is shutting down"
 }
 
 // left lets the goodbyes arrive, once all links are over.

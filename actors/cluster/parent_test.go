@@ -77,3 +77,19 @@ func TestTheEndOfALinkIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// A link whose call was on its way when the node began to shut down does not begin: nothing
+// would end it.
+func TestALinkThatOpensAtTheEndDoesNotBegin(t *testing.T) {
+	several(t)
+	c, _ := lone(t, true)
+	root, done := c.system.Root, make(chan struct{})
+	hello := &wire.Hello{Protocol: 1, Cluster: "test", Node: "other", Incarnation: "1", Address: "127.0.0.1:1", State: "ready", Engine: facts()}
+	root.Send(c.pid, &learned{facts(), &GatewayModel{Dispatch: c.system.NewLocalPID("dispatch"), Limits: limits}, nil})
+	root.Send(c.pid, &leave{done})
+	root.Send(c.pid, &opened{link: members.Link{Slot: 1, Hello: hello}, key: "here", peerKey: "there"})
+	<-done
+	if e, err := c.find(t.Context(), &findEnd{name: linkName(playsEngine, 1)}); e != nil || err != nil {
+		t.Errorf("the link has begun: %v", err)
+	}
+}

@@ -251,9 +251,9 @@ func (c *Core) lose(p *peer, why string, out *Outbox) {
 	out.Events = append(out.Events, Event{"lost", p.hello.Node, fmt.Sprintf("node %s at %s is lost: %s", p.hello.Node, p.address, why)})
 }
 
-// consider opens a link to an engine that has none.
+// consider opens a link to an engine that has none. A node that shuts down opens none.
 func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
-	if !c.self.Gateway || p.hello.Engine == nil || p.slot != 0 || !p.here() || p.refused != "" || now < p.again {
+	if !c.self.Gateway || c.self.State == Leaving || p.hello.Engine == nil || p.slot != 0 || !p.here() || p.refused != "" || now < p.again {
 		return
 	}
 	if !c.open(now, p, out) {

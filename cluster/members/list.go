@@ -52,8 +52,12 @@ func (c *Core) Hello(now time.Duration) *wire.Hello {
 	}
 }
 
-// Set changes what this node says of itself. engine is nil while it accepts no links.
+// Set changes what this node says of itself. engine is nil while it accepts no links. After
+// Leave it changes nothing.
 func (c *Core) Set(state string, engine *wire.Model) {
+	if c.self.State == Leaving {
+		return
+	}
 	c.self.State, c.self.Engine = state, engine
 	if engine != nil && c.self.Gateway {
 		c.models[engine.Name] = &model{facts: engine, state: open, own: true}

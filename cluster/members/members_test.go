@@ -375,3 +375,23 @@ func TestANodeThatLeavesIsNotLost(t *testing.T) {
 		t.Errorf("this node tells %v, %+v", got, c.Hello(0))
 	}
 }
+
+func TestANodeThatShutsDownOpensNoLinks(t *testing.T) {
+	c := gateway()
+	out := meet(t, c, 0, engineAt("one", "1"))
+	c.Linked(1, out)
+	c.Leave()
+	*out = Outbox{}
+	c.Unlinked(second, 1, "goodbye", out)
+	if err := c.Called(2*second, engineAt("one", "1"), out); err != nil {
+		t.Errorf("the engine's call is refused: %v", err)
+	}
+	c.Called(2*second, engineAt("two", "2"), out)
+	c.Learned(2*second, "m", nil, out)
+	if len(out.Links)+len(out.Learn) > 0 {
+		t.Errorf("it opens %+v", out)
+	}
+	if c.Set("ready", engineAt("one", "1").Engine); c.Hello(second).State != Leaving || c.Hello(second).Engine != nil {
+		t.Errorf("its last hello has changed: %+v", c.Hello(second))
+	}
+}
