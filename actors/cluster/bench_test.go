@@ -22,7 +22,7 @@ func BenchmarkGatewayToken(b *testing.B) {
 	table := request.NewTable(request.TableOptions{ContextLength: 1 << 30, PoolTokens: 1 << 30, Vocab: vocab, MaxOpenRequests: streams, MaxLogprobs: 5})
 	intake := request.NewCore(table, request.CoreOptions{Detokenizer: words{}})
 	broker := dispatch.New(1, dispatch.Options{Route: route.Options{PageSize: pageSize}})
-	near := link.NewEngine(link.Options{Slot: 1, Limits: wire.Limits{Vocab: vocab, Context: 1 << 30}})
+	near := link.NewEngine(link.Options{Slot: 1, Timeout: time.Second, Limits: wire.Limits{Vocab: vocab, Context: 1 << 30}})
 	var down []*messages.EngineRequest
 	now := time.Duration(0)
 	var give func(to messages.Actor, msg any)

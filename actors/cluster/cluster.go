@@ -17,6 +17,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -36,8 +37,8 @@ const Name = "cluster"
 
 // Options of a Cluster.
 type Options struct {
-	Self      *wire.Hello // what this node says of itself; Address and Known are set here
-	Timeout   time.Duration
+	Self      *wire.Hello       // what this node says of itself; Address and Known are set here
+	Timeout   time.Duration     // cluster-peer-timeout; 0 means 2s
 	Transport transport.Options // its Calls is set here
 	// Gateway opens models that engines serve; nil for a node without a gateway.
 	Gateway Gateway
@@ -97,6 +98,7 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 		start := time.Now()
 		opt.Clock = func() time.Duration { return time.Since(start) }
 	}
+	opt.Timeout = cmp.Or(opt.Timeout, 2*time.Second)
 	c := &Cluster{opt: opt, system: system, up: make(chan struct{})}
 	opt.Transport.Calls = callServer{c}
 	var err error

@@ -121,7 +121,7 @@ func (l *linkActor) Receive(ctx actor.Context) {
 			l.Handle(ctx, &messages.HeartbeatDue{})
 		} else { // it sends nothing before the gateway does
 			self, root := ctx.Self(), ctx.ActorSystem().Root
-			l.after(l.parent.timeout(), func() { root.Send(self, &unbegun{}) })
+			l.after(l.parent.cluster.opt.Timeout, func() { root.Send(self, &unbegun{}) })
 		}
 	case *unbegun:
 		if !l.begun {
@@ -156,13 +156,6 @@ func (m *GatewayModel) count(up bool) {
 // unbegun is the timer of an end whose gateway may not come.
 type unbegun struct{}
 
-func (p *parent) timeout() time.Duration {
-	if p.cluster.opt.Timeout > 0 {
-		return p.cluster.opt.Timeout
-	}
-	return 2 * time.Second
-}
-
 // spawnEngine begins a link of this gateway.
 func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 	hello := m.link.Hello
@@ -176,7 +169,7 @@ func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 		kind: playsEngine, slot: m.link.Slot, key: m.key, from: hello.Incarnation, node: hello.Node, model: model,
 		peer: transport.Peer(hello.Address, hello.Incarnation, m.peerKey),
 		core: link.NewEngine(link.Options{
-			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: model.Limits, Timeout: p.timeout(),
+			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: model.Limits, Timeout: p.cluster.opt.Timeout,
 			Facts: messages.EngineFacts{Fingerprint: hello.Engine.Fingerprint, PoolTokens: int(min(hello.Engine.PoolTokens, hello.Engine.Context))},
 		}),
 	}
@@ -197,7 +190,7 @@ func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey stri
 	p.spawn(ctx, &end{
 		kind: playsGateway, slot: slot, key: key, from: hello.Incarnation, node: hello.Node,
 		peer: transport.Peer(hello.Address, hello.Incarnation, peerKey),
-		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.timeout()}),
+		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.cluster.opt.Timeout}),
 	})
 	return key
 }

@@ -258,7 +258,7 @@ func (p *parent) carryOut() {
 
 // call introduces this node to another one.
 func (p *parent) call(address string, hello *wire.Hello) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.timeout())
+	ctx, cancel := context.WithTimeout(p.ctx, p.cluster.opt.Timeout)
 	defer cancel()
 	h, err := transport.CallOne[wire.Hello](ctx, p.cluster.transport, address, methodMeet, hello)
 	p.send(&answered{address, h, err})
@@ -293,7 +293,7 @@ func (p *parent) learnFrom(l members.Learn) (*GatewayModel, error) {
 
 // open opens a link to an engine.
 func (p *parent) open(l members.Link, hello *wire.Hello) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.timeout())
+	ctx, cancel := context.WithTimeout(p.ctx, p.cluster.opt.Timeout)
 	defer cancel()
 	key := p.cluster.transport.Open(linkPID(p.cluster.system, playsEngine, l.Slot))
 	answer, err := transport.CallOne[wire.LinkOpened](ctx, p.cluster.transport, l.Hello.Address, methodOpenLink, &wire.OpenLink{Hello: hello, Key: key})

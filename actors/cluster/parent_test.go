@@ -31,7 +31,7 @@ func (w *watched) Receive(ctx actor.Context) {
 func lone(t *testing.T, gateway bool) (*Cluster, chan string) {
 	t.Helper()
 	self := &wire.Hello{Protocol: 1, Cluster: "test", Node: "lone", Incarnation: fmt.Sprint("lone-", incarnations.Add(1)), Gateway: gateway, State: "ready"}
-	c := &Cluster{system: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), opt: Options{Self: self, Meter: nowhere{}, Log: zerolog.Nop()}}
+	c := &Cluster{system: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), opt: Options{Self: self, Timeout: time.Minute, Meter: nowhere{}, Log: zerolog.Nop()}}
 	c.opt.Clock = func() (now time.Duration) { return now }
 	c.opt.Transport = transport.Options{Listen: "127.0.0.1:0", Incarnation: self.Incarnation, Log: zerolog.Nop(), Calls: callServer{c}}
 	var err error
@@ -41,7 +41,7 @@ func lone(t *testing.T, gateway bool) (*Cluster, chan string) {
 	t.Cleanup(c.transport.Stop)
 	self.Address = c.transport.Advertised()
 	c.pid = c.system.NewLocalPID(Name)
-	w := &watched{newParent(c, members.New(members.Options{Self: self}), nil), make(chan string, 1000)}
+	w := &watched{newParent(c, members.New(members.Options{Self: self, Timeout: time.Minute}), nil), make(chan string, 1000)}
 	if _, err := c.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return w }), Name); err != nil {
 		t.Fatal(err)
 	}

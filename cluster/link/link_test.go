@@ -35,6 +35,7 @@ type pair struct {
 
 func newPair(t failer, opt Options) *pair {
 	p := &pair{t: t}
+	opt.Timeout = 2 * time.Second
 	opt.Limits = wire.Limits{Vocab: 1000, Context: 200_000, Logprobs: 5}
 	here, there := opt, opt
 	here.Slot, there.Slot = slotHere, slotThere

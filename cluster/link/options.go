@@ -19,7 +19,7 @@ type Options struct {
 	Limits wire.Limits
 	// Heartbeat is the time between two heartbeats; 0 means 250ms.
 	Heartbeat time.Duration
-	// Timeout is the silence after which a link is over (cluster-peer-timeout); 0 means 2s.
+	// Timeout is the silence after which a link is over (cluster-peer-timeout). It must be set.
 	Timeout time.Duration
 	// Window is how many bytes of pieces may be on their way; 0 means 1 MiB.
 	Window int
@@ -29,7 +29,6 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 250*time.Millisecond)
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Window = cmp.Or(o.Window, 1<<20)
 	o.Backlog = cmp.Or(o.Backlog, 256<<20)
 	return o

@@ -33,7 +33,7 @@ const (
 type Options struct {
 	// Self is what this node says of itself. Its State and Engine change.
 	Self *wire.Hello
-	// Timeout is the silence after which a node is lost (cluster-peer-timeout); 0 means 2s.
+	// Timeout is the silence after which a node is lost (cluster-peer-timeout). It must be set.
 	Timeout time.Duration
 	// Keep is how long a lost node stays in the list; 0 means 10m.
 	Keep time.Duration
@@ -99,7 +99,6 @@ type Event struct {
 }
 
 func New(opt Options) *Core {
-	opt.Timeout = cmp.Or(opt.Timeout, 2*time.Second)
 	opt.Keep = cmp.Or(opt.Keep, 10*time.Minute)
 	return &Core{opt: opt, self: opt.Self, peers: map[string]*peer{}, models: map[string]*model{}, slots: map[messages.EngineID]*peer{}}
 }

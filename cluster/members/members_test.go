@@ -17,7 +17,7 @@ import (
 const second = time.Second
 
 func gateway() *Core {
-	return New(Options{Self: &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: "gateway", Incarnation: "g", Address: "g:1", Gateway: true, State: "ready"}})
+	return New(Options{Timeout: 2 * second, Self: &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: "gateway", Incarnation: "g", Address: "g:1", Gateway: true, State: "ready"}})
 }
 
 // engineAt is the hello of an engine.
