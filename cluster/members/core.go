@@ -162,20 +162,23 @@ func (c *Core) Answered(now time.Duration, address string, h *wire.Hello, err er
 	}
 	p.failures, p.next = 0, now+between
 	if h.Incarnation == c.self.Incarnation { // this node under another address
-		delete(c.peers, address)
+		if p.slot == 0 { // else it claims to be this node
+			delete(c.peers, address)
+		}
 		return
 	}
 	if p = c.canonical(now, p, h); p != nil {
-		c.met(now, p, h, out)
+		c.met(now, p, h, true, out)
 	}
 }
 
 // canonical is the peer that a node's answer is for. A node may be found at another
 // address than the one at which it says others reach it, for example at a host's name.
-// Only the latter counts, or one node would be two peers and have two links.
+// Only the latter counts, or one node would be two peers and have two links. A peer with a
+// link stays what it is until the link is over.
 func (c *Core) canonical(now time.Duration, p *peer, h *wire.Hello) *peer {
 	at := c.peers[h.Address]
-	if h.Address == p.address || c.check(now, at, h) != nil {
+	if h.Address == p.address || p.slot != 0 || c.check(now, at, h) != nil {
 		return p
 	}
 	p.hello, p.lost, p.left, p.refused = nil, false, false, ""
@@ -195,21 +198,21 @@ func (c *Core) Called(now time.Duration, h *wire.Hello, out *Outbox) error {
 		}
 		return fmt.Errorf("node %s knows %d addresses; more are not allowed", c.self.Node, mostPeers)
 	}
-	c.met(now, p, h, out)
+	c.met(now, p, h, false, out)
 	if p.refused != "" {
 		return fmt.Errorf("%s", p.refused)
 	}
 	return nil
 }
 
-// met records a node's hello.
-func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
+// met records a node's hello. answer says that it is the answer to a call.
+func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, answer bool, out *Outbox) {
 	before := p.refused
 	p.refused = ""
 	if err := c.check(now, p, h); err != nil {
 		p.refused = err.Error()
 	} else {
-		c.accept(now, p, h, out)
+		c.accept(now, p, h, answer, out)
 	}
 	if p.refused != "" && p.refused != before {
 		out.Events = append(out.Events, Event{"refused", h.Node, p.refused})
@@ -217,18 +220,21 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
 }
 
 // accept records the hello of a node that passed the checks.
-func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, out *Outbox) {
+func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, answer bool, out *Outbox) {
 	same := p.hello.GetIncarnation() == h.Incarnation
+	// Any node may say that another one leaves. Only the answer of the latter to a later call
+	// disproves it: a call takes no longer than Timeout.
+	stayed := answer && now-p.heard > c.opt.Timeout && h.State != Leaving
 	switch {
-	case same && p.left: // an answer that its last hello has overtaken
+	case same && p.left && !stayed: // for example an answer that its last hello has overtaken
 		return
 	case h.State == Leaving:
 		if same && !p.lost {
-			p.left = true
+			p.left, p.heard = true, now
 			out.Events = append(out.Events, Event{"left", h.Node, fmt.Sprintf("node %s at %s has shut down", h.Node, p.address)})
 		}
 		return
-	case !same || p.lost:
+	case !same || p.lost || p.left:
 		if p.here() {
 			c.lose(p, "a new process answers at this address", out)
 		}

@@ -285,17 +285,23 @@ func TestAnyHellos(t *testing.T) {
 			h := engineAt(node, fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "incarnation")))
 			h.Engine.Weights = rapid.SampledFrom([]string{"w", "w", "w", "x"}).Draw(t, "weights")
 			h.Known = []string{fmt.Sprint("n", rapid.IntRange(1, 2*nodes).Draw(t, "known"), ":1")}
+			at := h.Address
+			if rapid.IntRange(0, 3).Draw(t, "odd") == 0 {
+				h.Address = fmt.Sprint("n", rapid.IntRange(1, nodes).Draw(t, "address"), ":1")
+				h.State = rapid.SampledFrom([]string{"ready", Leaving}).Draw(t, "state")
+				h.Incarnation = rapid.SampledFrom([]string{h.Incarnation, "g"}).Draw(t, "own")
+			}
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0:
 				c.Tick(now, out)
 			case 1:
-				c.Propose([]string{h.Address, "nobody:1"})
+				c.Propose([]string{at, "nobody:1"})
 			case 2:
 				c.Called(now, h, out)
 			case 3:
-				c.Answered(now, h.Address, h, nil, out)
+				c.Answered(now, at, h, nil, out)
 			case 4:
-				c.Answered(now, h.Address, nil, errors.New("no"), out)
+				c.Answered(now, at, nil, errors.New("no"), out)
 			case 5:
 				for slot := range c.slots {
 					c.Linked(slot, out)
@@ -320,8 +326,8 @@ func TestAnyHellos(t *testing.T) {
 				}
 			}
 			for slot, p := range c.slots {
-				if p.slot != slot || slot == 0 {
-					t.Fatalf("slot %d has a peer with slot %d", slot, p.slot)
+				if p.slot != slot || slot == 0 || c.peers[p.address] != p || p.hello == nil {
+					t.Fatalf("slot %d has the peer %+v", slot, p)
 				}
 			}
 			for address, p := range c.peers {
@@ -393,5 +399,57 @@ func TestANodeThatShutsDownOpensNoLinks(t *testing.T) {
 	}
 	if c.Set("ready", engineAt("one", "1").Engine); c.Hello(second).State != Leaving || c.Hello(second).Engine != nil {
 		t.Errorf("its last hello has changed: %+v", c.Hello(second))
+	}
+}
+
+// A node that says another address, or this node's incarnation, while it has a link keeps
+// its link and its place, and is used again after that.
+func TestAnOddHelloOfALinkedNode(t *testing.T) {
+	for what, change := range map[string]func(*wire.Hello){
+		"another address": func(h *wire.Hello) { h.Address = "two:1" },
+		"our incarnation": func(h *wire.Hello) { h.Incarnation = "g" },
+	} {
+		c, one := gateway(), engineAt("one", "1")
+		out := meet(t, c, 0, one)
+		c.Linked(1, out)
+		odd := proto.Clone(one).(*wire.Hello)
+		change(odd)
+		*out = Outbox{}
+		c.Answered(second, "one:1", odd, nil, out)
+		if list := c.List(second); len(list) != 1 || !list[0].Linked || len(out.Links) > 0 {
+			t.Errorf("%s: nodes %+v, links %+v", what, list, out.Links)
+		}
+		c.Unlinked(2*second, 1, "cut", out)
+		c.Answered(3*second, "one:1", one, nil, out)
+		if len(out.Links) != 1 || !strings.Contains(texts(out), "the link to engine one is over: cut") {
+			t.Errorf("%s: links %+v\n%s", what, out.Links, texts(out))
+		}
+	}
+}
+
+// Any node can say that another one leaves. The latter is back when it answers later.
+func TestANodeThatStaysAfterALastHello(t *testing.T) {
+	c, one := gateway(), engineAt("one", "1")
+	out := meet(t, c, 0, one)
+	c.Linked(1, out)
+	lie := proto.Clone(one).(*wire.Hello)
+	lie.State, lie.Engine = Leaving, nil
+	*out = Outbox{}
+	c.Called(second, lie, out)
+	c.Answered(3*second, "one:1", one, nil, out) // to a call that may be older
+	c.Called(4*second, one, out)                 // anybody may say so
+	c.Answered(4*second, "one:1", lie, nil, out)
+	if list := c.List(4 * second); len(list) != 0 || strings.Count(texts(out), "left one") != 1 {
+		t.Errorf("it is back already: %+v\n%s", list, texts(out))
+	}
+	c.Answered(4*second, "one:1", one, nil, out)
+	if list := c.List(4 * second); len(list) != 1 || !list[0].Linked || !strings.Contains(texts(out), "joined one") {
+		t.Errorf("it is not back: %+v\n%s", list, texts(out))
+	}
+	*out = Outbox{}
+	c.Unlinked(5*second, 1, "cut", out)
+	c.Answered(6*second, "one:1", one, nil, out)
+	if len(out.Links) != 1 {
+		t.Errorf("it gets no link again: %s", texts(out))
 	}
 }
