@@ -453,3 +453,46 @@ func TestANodeThatStaysAfterALastHello(t *testing.T) {
 		t.Errorf("it gets no link again: %s", texts(out))
 	}
 }
+
+// Each try may fetch a large file.
+func TestAModelThatCannotBeOpenedIsTriedLessAndLess(t *testing.T) {
+	c, h := gateway(), engineAt("one", "1")
+	c.Propose([]string{h.Address})
+	tries, reports := 0, 0
+	answers := func(from, to time.Duration, fails error) (out *Outbox) {
+		for now := from; now < to; now += 50 * time.Millisecond {
+			out = &Outbox{}
+			c.Answered(now, h.Address, h, nil, out)
+			for _, l := range out.Learn {
+				tries++
+				c.Learned(now, l.Model.Name, fails, out)
+			}
+			reports += len(out.Events)
+			if len(out.Links) > 0 {
+				break
+			}
+		}
+		return out
+	}
+	answers(0, 90*second, errors.New("no such template"))
+	if tries < 5 || tries > 7 || reports != 2 { // it has joined, and is refused
+		t.Errorf("%d tries in 90 s and %d events", tries, reports)
+	}
+	out := answers(90*second, 121*second, errors.New("connection reset"))
+	if reports != 3 {
+		t.Errorf("another cause gives %d events", reports-2)
+	}
+	out = answers(121*second, 152*second, nil)
+	if len(out.Links) != 1 {
+		t.Errorf("it is not used once it can be opened:\n%s", texts(out))
+	}
+	// A model in the place of one that failed once is tried soon.
+	c, tries = gateway(), 0
+	c.Propose([]string{h.Address})
+	answers(0, second, errors.New("no such template"))
+	h = engineAt("one", "2")
+	h.Engine.Weights = "new"
+	if out := answers(second, 3*second, nil); tries != 2 || len(out.Links) != 1 {
+		t.Errorf("%d tries, and then %+v", tries, out)
+	}
+}

@@ -11,8 +11,19 @@ import (
 type model struct {
 	facts *wire.Model // of the engine that was first
 	state modelState
-	left  time.Duration // when it was opened, or the last link to an engine ended
+	left  time.Duration // when it was opened, could not be opened, or the last link to an engine ended
 	own   bool          // this node's engine serves it too
+	tries int           // how often in a row it could not be opened
+	cause string        // why, the last time
+}
+
+// rarest is the longest time between two tries to open a model. A try may fetch
+// wire.TextsBytes.
+const rarest = 30 * time.Second
+
+// pause is the time from a failed try to the next one.
+func (c *Core) pause(m *model) time.Duration {
+	return min(rarest, c.opt.Timeout<<min(m.tries-1, 10))
 }
 
 type modelState uint8
@@ -45,9 +56,14 @@ func differ(a, b *wire.Model) string {
 // begins to learn the model, or refuses the engine.
 func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 	e := p.hello.Engine
-	m := c.models[e.Name]
+	m, next := c.models[e.Name], &model{facts: e}
 	if m != nil {
-		if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
+		if m.state == failed {
+			if now-m.left < c.pause(m) {
+				return false
+			}
+			next.tries, next.cause = m.tries, m.cause
+		} else if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
 			p.refused = fmt.Sprintf("engine %s is not used: its model %s differs from that of the engines which this gateway already has (%s). Give it the same model, or another served-model-name", p.hello.Node, e.Name, why)
 			return false
 		} else if why == "" && m.state == open {
@@ -59,7 +75,7 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 		p.refused = fmt.Sprintf("gateway %s has %d models; more are not allowed", c.self.Node, mostModels)
 		return false
 	}
-	c.models[e.Name] = &model{facts: e}
+	c.models[e.Name] = next
 	out.Learn = append(out.Learn, Learn{p.address, e})
 	return false
 }
@@ -84,11 +100,15 @@ func (c *Core) Learned(now time.Duration, name string, err error, out *Outbox) {
 		return
 	}
 	if err != nil {
-		m.state = failed
-		out.Events = append(out.Events, Event{"refused", name, fmt.Sprintf("the model %s cannot be used by this gateway: %v", name, err)})
+		if cause := err.Error(); cause != m.cause {
+			m.cause = cause
+			out.Events = append(out.Events, Event{"refused", name, fmt.Sprintf("the model %s cannot be used by this gateway: %s", name, cause)})
+		}
+		m.state, m.left = failed, now
+		m.tries++
 		return
 	}
-	m.state, m.left = open, now
+	m.state, m.left, m.tries, m.cause = open, now, 0, ""
 	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("this gateway now serves the model %s", name)})
 	for _, p := range c.inOrder() {
 		if p.hello != nil && p.hello.GetEngine().GetName() == name {
