@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/intake"
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/memory/pages"
 	"github.com/troupe-engine/troupe/memory/radix"
@@ -88,7 +89,7 @@ func startWith(t testing.TB, name string, isGateway bool, change func(*Options))
 	n := &node{t: t, system: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), opened: make(chan struct{})}
 	incarnation := fmt.Sprintf("%s-%d", name, incarnations.Add(1))
 	opt := Options{
-		Self:      &wire.Hello{Protocol: 1, Cluster: "test", Node: name, Incarnation: incarnation, Gateway: isGateway, State: "ready"},
+		Self:      &wire.Hello{Protocol: 1, Cluster: "test", Node: name, Incarnation: incarnation, Gateway: isGateway, State: report.Ready},
 		Transport: transport.Options{Listen: "127.0.0.1:0", Incarnation: incarnation, Log: zerolog.Nop()},
 		Meter:     nowhere{}, Log: zerolog.New(zerolog.NewTestWriter(t)).With().Str("at", name).Logger(),
 	}

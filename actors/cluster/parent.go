@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/actors/shell"
 	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -154,7 +155,7 @@ func (p *parent) serve(e *Engine) {
 	if e.Gateway != nil {
 		p.models[e.Model.Name] = e.Gateway
 	}
-	p.core.Set("ready", e.Model)
+	p.core.Set(report.Ready, e.Model)
 }
 
 func (p *parent) texts(hash string) []byte {
@@ -245,10 +246,13 @@ func (p *parent) carryOut() {
 	}
 	for _, e := range p.out.Events {
 		line := p.cluster.opt.Log.Info()
-		if e.Kind == "refused" || e.Kind == "unreachable" || e.Kind == "lost" {
+		if e.Kind == report.EventRefused || e.Kind == report.EventUnreachable || e.Kind == report.EventLost {
 			line = p.cluster.opt.Log.Warn()
 		}
-		line.Str("event", e.Kind).Str("node", e.Node).Msg(e.Text)
+		if line.Str("event", e.Kind); e.Node != "" {
+			line.Str("node", e.Node)
+		}
+		line.Msg(e.Text)
 		if p.cluster.opt.Event != nil {
 			p.cluster.opt.Event(e)
 		}

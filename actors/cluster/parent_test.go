@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
 	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -30,7 +32,7 @@ func (w *watched) Receive(ctx actor.Context) {
 // lone is a parent without other nodes: the test sends its messages.
 func lone(t *testing.T, gateway bool) (*Cluster, chan string) {
 	t.Helper()
-	self := &wire.Hello{Protocol: 1, Cluster: "test", Node: "lone", Incarnation: fmt.Sprint("lone-", incarnations.Add(1)), Gateway: gateway, State: "ready"}
+	self := &wire.Hello{Protocol: 1, Cluster: "test", Node: "lone", Incarnation: fmt.Sprint("lone-", incarnations.Add(1)), Gateway: gateway, State: report.Ready}
 	c := &Cluster{system: actor.NewActorSystem(actor.WithLoggerFactory(quiet)), opt: Options{Self: self, Timeout: time.Minute, Meter: nowhere{}, Log: zerolog.Nop()}}
 	c.opt.Clock = func() (now time.Duration) { return now }
 	c.opt.Transport = transport.Options{Listen: "127.0.0.1:0", Incarnation: self.Incarnation, Log: zerolog.Nop(), Calls: callServer{c}}
@@ -58,7 +60,7 @@ func TestTheEndOfALinkIsToldOnce(t *testing.T) {
 	const links = 50
 	for i := range links {
 		answer := make(chan reply, 1)
-		hello := &wire.Hello{Protocol: 1, Cluster: "test", Node: "other", Incarnation: "1", Address: "127.0.0.1:1", Gateway: true, State: "ready"}
+		hello := &wire.Hello{Protocol: 1, Cluster: "test", Node: "other", Incarnation: "1", Address: "127.0.0.1:1", Gateway: true, State: report.Ready}
 		root.Send(c.pid, &called{hello, &wire.OpenLink{Hello: hello, Key: "key"}, answer})
 		if r := <-answer; r.err != nil {
 			t.Fatal(r.err)
@@ -84,12 +86,24 @@ func TestALinkThatOpensAtTheEndDoesNotBegin(t *testing.T) {
 	several(t)
 	c, _ := lone(t, true)
 	root, done := c.system.Root, make(chan struct{})
-	hello := &wire.Hello{Protocol: 1, Cluster: "test", Node: "other", Incarnation: "1", Address: "127.0.0.1:1", State: "ready", Engine: facts()}
+	hello := &wire.Hello{Protocol: 1, Cluster: "test", Node: "other", Incarnation: "1", Address: "127.0.0.1:1", State: report.Ready, Engine: facts()}
 	root.Send(c.pid, &learned{facts(), &GatewayModel{Dispatch: c.system.NewLocalPID("dispatch"), Limits: limits}, nil})
 	root.Send(c.pid, &leave{done})
 	root.Send(c.pid, &opened{link: members.Link{Slot: 1, Hello: hello}, key: "here", peerKey: "there"})
 	<-done
 	if e, err := c.find(t.Context(), &findEnd{name: linkName(playsEngine, 1)}); e != nil || err != nil {
 		t.Errorf("the link has begun: %v", err)
+	}
+}
+
+func TestTheLogNamesNodesAsNodes(t *testing.T) {
+	var log strings.Builder
+	p := &parent{cluster: &Cluster{opt: Options{Log: zerolog.New(&log)}}, out: members.Outbox{Events: []members.Event{
+		{Kind: report.EventLost, Node: "two", Text: "node two is lost"}, {Kind: report.EventModel, Text: "a model"},
+	}}}
+	p.carryOut()
+	const want = `{"level":"warn","event":"lost","node":"two","message":"node two is lost"}` + "\n" + `{"level":"info","event":"model","message":"a model"}` + "\n"
+	if log.String() != want {
+		t.Errorf("%s", log.String())
 	}
 }

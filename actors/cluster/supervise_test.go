@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
 	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/report"
 )
 
 // supervised adds what people see to a node.
@@ -73,8 +74,8 @@ func TestWithdrawAndServe(t *testing.T) {
 	gateway.Propose([]string{first.Address(), second.Address()})
 	<-gateway.opened
 	want := answers(t, gateway.front, 60, nil)
-	until(events, "linked")
-	until(events, "linked")
+	until(events, report.EventLinked)
+	until(events, report.EventLinked)
 	check := func(what string, midway func()) {
 		t.Helper()
 		for i, got := range answers(t, gateway.front, 60, midway) {
@@ -84,22 +85,22 @@ func TestWithdrawAndServe(t *testing.T) {
 		}
 	}
 	check("withdrawn", func() {
-		if n, err := first.Withdraw(t.Context(), "draining", "an operator asked"); n != 1 || err != nil {
+		if n, err := first.Withdraw(t.Context(), report.Draining, "an operator asked"); n != 1 || err != nil {
 			t.Errorf("%d links %v", n, err)
 		}
 	})
-	if e := until(events, "unlinked"); e.Node != "first" || !strings.Contains(e.Text, "an operator asked") {
+	if e := until(events, report.EventUnlinked); e.Node != "first" || !strings.Contains(e.Text, "an operator asked") {
 		t.Errorf("%+v", e)
 	}
 	nodes, err := gateway.Nodes(t.Context())
 	for err == nil && !drains(nodes) { // its next hello says so
 		nodes, err = gateway.Nodes(t.Context())
 	}
-	if n, err := first.Withdraw(t.Context(), "stopped", "again"); n != 0 || err != nil {
+	if n, err := first.Withdraw(t.Context(), report.Stopped, "again"); n != 0 || err != nil {
 		t.Errorf("%d links %v", n, err)
 	}
 	first.Serve(&Engine{Portal: first.engine.Portal(), Model: facts(), Texts: texts, Limits: limits})
-	until(events, "linked")
+	until(events, report.EventLinked)
 	check("a link restarted", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -132,7 +133,7 @@ func TestWithdrawAndServe(t *testing.T) {
 
 func drains(nodes []members.Node) bool {
 	for _, n := range nodes {
-		if n.Hello.Node == "first" && n.Hello.State == "draining" && n.Hello.Engine == nil {
+		if n.Hello.Node == "first" && n.Hello.State == report.Draining && n.Hello.Engine == nil {
 			return true
 		}
 	}

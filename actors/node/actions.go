@@ -80,7 +80,7 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 // over records the end of an action and makes its answer.
 func (n *Node) over(a *report.Action, text string, err *report.Error) result {
 	name, path := a.Split()
-	e := report.Event{Kind: "action", Actor: path, Operator: a.Operator, Text: fmt.Sprintf("%s of %s (%s): %s", a.Action, a.Target, a.Reason, text)}
+	e := report.Event{Kind: report.EventAction, Actor: path, Operator: a.Operator, Text: fmt.Sprintf("%s of %s (%s): %s", a.Action, a.Target, a.Reason, text)}
 	if err != nil {
 		e.Text = fmt.Sprintf("%s of %s (%s) was not carried out: %s", a.Action, a.Target, a.Reason, err.Text)
 	}

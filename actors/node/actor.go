@@ -98,14 +98,14 @@ func (s *state) Receive(ctx actor.Context) {
 // add records an event, and before it how many were dropped.
 func (s *state) add(e report.Event) {
 	if n := s.node.dropped.Swap(0); n > 0 {
-		s.append(report.Event{At: e.At, Node: s.node.name, Kind: "gap", Text: fmt.Sprintf("%d events came too fast and were not recorded", n)})
+		s.append(report.Event{At: e.At, Node: s.node.name, Kind: report.EventGap, Text: fmt.Sprintf("%d events came too fast and were not recorded", n)})
 	}
 	s.append(e)
 }
 
 func (s *state) append(e report.Event) {
 	e = s.log.add(e)
-	if e.Node == s.node.name && (e.Kind == "action" || e.Kind == "state") { // the others are logged where they happen
+	if e.Node == s.node.name && (e.Kind == report.EventAction || e.Kind == report.EventState) { // the others are logged where they happen
 		s.node.opt.Log.Info().Str("event", e.Kind).Str("actor", e.Actor).Str("operator", e.Operator).Msg(e.Text)
 	}
 	for r := range s.readers {

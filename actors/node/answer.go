@@ -89,10 +89,10 @@ func (n *Node) tell(ctx context.Context, after uint64, send func(*report.Event) 
 		for i := range events {
 			e := &events[i]
 			after = e.Number
-			if e.Kind == "gap" && e.Node == "" {
+			if e.Kind == report.EventGap && e.Node == "" {
 				e.Node = n.name
 			}
-			if e.Node == n.name && (passedOn(e.Kind) || e.Kind == "gap") {
+			if e.Node == n.name && (passedOn(e.Kind) || e.Kind == report.EventGap) {
 				if err := send(e); err != nil {
 					return err
 				}

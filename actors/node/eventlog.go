@@ -48,7 +48,7 @@ func (l *eventLog) after(number uint64, most int, now time.Time) (list []report.
 	}
 	if number < oldest || number > l.last {
 		list = append(list, report.Event{
-			Number: oldest, At: now, Kind: "gap",
+			Number: oldest, At: now, Kind: report.EventGap,
 			Text: fmt.Sprintf("the events after number %d are missing: they are no longer kept, or the number is not from this process", number),
 		})
 		number = oldest

@@ -15,11 +15,11 @@ func TestEventLogKeepsTheNewest(t *testing.T) {
 	if got := l.after(0, 10, now); got != nil {
 		t.Errorf("an empty log has %v", got)
 	}
-	if got := l.after(5, 10, now); len(got) != 1 || got[0].Kind != "gap" || got[0].Number != begun {
+	if got := l.after(5, 10, now); len(got) != 1 || got[0].Kind != report.EventGap || got[0].Number != begun {
 		t.Errorf("a number of an earlier process: %v", got)
 	}
 	for range keep + 10 {
-		l.add(report.Event{Kind: "state"})
+		l.add(report.Event{Kind: report.EventState})
 	}
 	last := begun + keep + 10
 	for name, c := range map[string]struct {
@@ -37,7 +37,7 @@ func TestEventLogKeepsTheNewest(t *testing.T) {
 		"a later process":     {last + 1, 2, begun + 10, true, 2},
 	} {
 		got := l.after(c.after, c.most, now)
-		if len(got) != c.n || c.n > 0 && (got[0].Number != c.first || (got[0].Kind == "gap") != c.gap) {
+		if len(got) != c.n || c.n > 0 && (got[0].Number != c.first || (got[0].Kind == report.EventGap) != c.gap) {
 			t.Errorf("%s: %d events, the first one %+v", name, len(got), slices.Concat(got, []report.Event{{}})[0])
 		}
 		for i := 1; i < len(got); i++ {

@@ -12,7 +12,7 @@ import (
 
 // passed are the kinds of events that a node tells others. Who joins and leaves is each
 // node's own view.
-var passed = []string{"epoch", "panic", "moved", "action", "state", "refused"}
+var passed = []string{report.EventEpoch, report.EventPanic, report.EventMoved, report.EventAction, report.EventState, report.EventRefused}
 
 func passedOn(kind string) bool { return slices.Contains(passed, kind) }
 
@@ -80,7 +80,7 @@ func (n *Node) follow(ctx context.Context, p Peer, after uint64) {
 			if err := json.Unmarshal(answer, &e); err != nil {
 				return err
 			}
-			if e.Node != p.Node.Name || !passedOn(e.Kind) && e.Kind != "gap" {
+			if e.Node != p.Node.Name || !passedOn(e.Kind) && e.Kind != report.EventGap {
 				return fmt.Errorf("node %s sent an event of %.100q", p.Node.Name, e.Node)
 			}
 			after, pause = e.Number, 100*time.Millisecond

@@ -173,18 +173,18 @@ func TestEventsAreNumberedWithoutGaps(t *testing.T) {
 		events, _ := n.Events(t.Context(), last)
 		got <- events
 	}()
-	n.Record(report.Event{Kind: "state", Text: "one"})
+	n.Record(report.Event{Kind: report.EventState, Text: "one"})
 	if events := <-got; len(events) != 1 || events[0].Number != last+1 || events[0].Node != "a" || events[0].At.IsZero() || events[0].Text != "one" {
 		t.Errorf("%+v", events)
 	}
 	for i := range keep + 5 {
-		n.Record(report.Event{Kind: "state", Text: fmt.Sprint(i)})
+		n.Record(report.Event{Kind: report.EventState, Text: fmt.Sprint(i)})
 		if i%500 == 499 {
 			find(t, n, fmt.Sprintf("Text:%d ", i)) // else some are dropped
 		}
 	}
 	find(t, n, fmt.Sprintf("Text:%d ", keep+4))
-	if events, _ := n.Events(t.Context(), last+1); events[0].Kind != "gap" || events[0].Number != last+6 || events[1].Number != last+7 || len(events) != mostEvents {
+	if events, _ := n.Events(t.Context(), last+1); events[0].Kind != report.EventGap || events[0].Number != last+6 || events[1].Number != last+7 || len(events) != mostEvents {
 		t.Errorf("a slow reader gets %d events, the first ones %+v", len(events), events[:2])
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,7 +218,7 @@ func TestReadersAreBounded(t *testing.T) {
 		_, err := n.Events(t.Context(), last)
 		next <- err
 	}()
-	n.Record(report.Event{Kind: "state"})
+	n.Record(report.Event{Kind: report.EventState})
 	if err := <-next; err != nil {
 		t.Errorf("after they have left: %v", err)
 	}
@@ -241,7 +241,7 @@ func TestTooManyEventsAreDropped(t *testing.T) {
 	n.system.Root.Send(n.pid, newReader(1)) // its answer has the time
 	<-entered
 	for range mostPending + 3 {
-		n.Record(report.Event{Kind: "state", At: time.UnixMilli(8)})
+		n.Record(report.Event{Kind: report.EventState, At: time.UnixMilli(8)})
 	}
 	close(leave)
 	find(t, n, "Kind:gap", "3 events came too fast")
@@ -251,18 +251,18 @@ func TestTooManyEventsAreDropped(t *testing.T) {
 func TestNodesFollowEachOther(t *testing.T) {
 	w := newWorld()
 	a := open(t, w, &process{Node: report.Node{Name: "a"}}, nil)
-	a.Record(report.Event{Kind: "epoch", Text: "before b came"})
+	a.Record(report.Event{Kind: report.EventEpoch, Text: "before b came"})
 	b := open(t, w, &process{Node: report.Node{Name: "b"}}, nil)
 	if e := find(t, b, "before b came"); e.Node != "a" {
 		t.Errorf("%+v", e)
 	}
-	a.Record(report.Event{Kind: "joined", Node: "b", Text: "b has joined"})
-	a.Record(report.Event{Kind: "panic", Actor: "engine/intake", Text: "oops"})
+	a.Record(report.Event{Kind: report.EventJoined, Node: "b", Text: "b has joined"})
+	a.Record(report.Event{Kind: report.EventPanic, Actor: "engine/intake", Text: "oops"})
 	e := find(t, b, "oops")
 	if e.Node != "a" || e.Actor != "engine/intake" {
 		t.Errorf("%+v", e)
 	}
-	b.Record(report.Event{Kind: "state", Text: "of b"})
+	b.Record(report.Event{Kind: report.EventState, Text: "of b"})
 	find(t, a, "of b", "Node:b")
 	events, _ := b.Events(t.Context(), 0)
 	for i, e := range events {
@@ -471,7 +471,7 @@ func TestCrash(t *testing.T) {
 	p.roster.Entry("engine/queue", "queue")
 	p.roster.Entry("gone", "link").Stopped()
 	n := open(t, nil, p, func(o *Options) { o.Chaos = true })
-	n.Record(report.Event{Kind: "state", Text: "before"})
+	n.Record(report.Event{Kind: report.EventState, Text: "before"})
 	for _, path := range []string{"engine/queue", Name, Name} {
 		if o, err := n.Act(t.Context(), action("crash", "a/"+path)); err != nil || !strings.Contains(o.Outcome, path+" panicked") {
 			t.Errorf("%s: %+v %v", path, o, err)

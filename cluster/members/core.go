@@ -7,15 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
 )
 
 // Protocol is the version of the messages between nodes.
 const Protocol = 1
-
-// Leaving is the state in the last hello of a node that shuts down.
-const Leaving = "leaving"
 
 const (
 	// mostPeers bounds the addresses that a node knows. More are ignored.
@@ -93,8 +91,8 @@ type Link struct {
 
 // Event is something that operators should see.
 type Event struct {
-	Kind string // unreachable, joined, left, lost, refused, linked, unlinked, model
-	Node string
+	Kind string // as in package report
+	Node string // that it is about; "" if it is about an address or a model
 	Text string
 }
 
@@ -156,7 +154,7 @@ func (c *Core) Answered(now time.Duration, address string, h *wire.Hello, err er
 		p.next = now + min(longest, retry<<min(p.failures, 10))
 		p.failures++
 		if p.hello == nil && p.failures == patience {
-			out.Events = append(out.Events, Event{"unreachable", address, fmt.Sprintf("the node at %s cannot be used: %v", address, err)})
+			out.Events = append(out.Events, Event{report.EventUnreachable, "", fmt.Sprintf("the node at %s cannot be used: %v", address, err)})
 		}
 		return
 	}
@@ -215,7 +213,7 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, answer bool, out *
 		c.accept(now, p, h, answer, out)
 	}
 	if p.refused != "" && p.refused != before {
-		out.Events = append(out.Events, Event{"refused", h.Node, p.refused})
+		out.Events = append(out.Events, Event{report.EventRefused, h.Node, p.refused})
 	}
 }
 
@@ -224,14 +222,14 @@ func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, answer bool, ou
 	same := p.hello.GetIncarnation() == h.Incarnation
 	// Any node may say that another one leaves. Only the answer of the latter to a later call
 	// disproves it: a call takes no longer than Timeout.
-	stayed := answer && now-p.heard > c.opt.Timeout && h.State != Leaving
+	stayed := answer && now-p.heard > c.opt.Timeout && h.State != report.Leaving
 	switch {
 	case same && p.left && !stayed: // for example an answer that its last hello has overtaken
 		return
-	case h.State == Leaving:
+	case h.State == report.Leaving:
 		if same && !p.lost {
 			p.left, p.heard = true, now
-			out.Events = append(out.Events, Event{"left", h.Node, fmt.Sprintf("node %s at %s has shut down", h.Node, p.address)})
+			out.Events = append(out.Events, Event{report.EventLeft, h.Node, fmt.Sprintf("node %s at %s has shut down", h.Node, p.address)})
 		}
 		return
 	case !same || p.lost || p.left:
@@ -239,7 +237,7 @@ func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, answer bool, ou
 			c.lose(p, "a new process answers at this address", out)
 		}
 		p.lost, p.left = false, false
-		out.Events = append(out.Events, Event{"joined", h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
+		out.Events = append(out.Events, Event{report.EventJoined, h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
 	}
 	p.hello, p.heard = h, now
 	for _, a := range h.Known {
@@ -253,12 +251,12 @@ func (p *peer) here() bool { return p.hello != nil && !p.lost && !p.left }
 
 func (c *Core) lose(p *peer, why string, out *Outbox) {
 	p.lost = true
-	out.Events = append(out.Events, Event{"lost", p.hello.Node, fmt.Sprintf("node %s at %s is lost: %s", p.hello.Node, p.address, why)})
+	out.Events = append(out.Events, Event{report.EventLost, p.hello.Node, fmt.Sprintf("node %s at %s is lost: %s", p.hello.Node, p.address, why)})
 }
 
 // consider opens a link to an engine that has none. A node that shuts down opens none.
 func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
-	if !c.self.Gateway || c.self.State == Leaving || p.hello.Engine == nil || p.slot != 0 || !p.here() || p.refused != "" || now < p.again {
+	if !c.self.Gateway || c.self.State == report.Leaving || p.hello.Engine == nil || p.slot != 0 || !p.here() || p.refused != "" || now < p.again {
 		return
 	}
 	if !c.open(now, p, out) {
@@ -276,7 +274,7 @@ func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
 func (c *Core) Linked(slot messages.EngineID, out *Outbox) {
 	if p := c.slots[slot]; p != nil {
 		p.linked, p.tries = true, 0
-		out.Events = append(out.Events, Event{"linked", p.hello.Node, fmt.Sprintf("the link to engine %s has begun", p.hello.Node)})
+		out.Events = append(out.Events, Event{report.EventLinked, p.hello.Node, fmt.Sprintf("the link to engine %s has begun", p.hello.Node)})
 	}
 }
 
@@ -288,7 +286,7 @@ func (c *Core) Unlinked(now time.Duration, slot messages.EngineID, cause string,
 	}
 	delete(c.slots, slot)
 	if p.linked {
-		out.Events = append(out.Events, Event{"unlinked", p.hello.Node, fmt.Sprintf("the link to engine %s is over: %s", p.hello.Node, cause)})
+		out.Events = append(out.Events, Event{report.EventUnlinked, p.hello.Node, fmt.Sprintf("the link to engine %s is over: %s", p.hello.Node, cause)})
 	}
 	p.again = now + min(longest, retry<<min(p.tries, 10))
 	p.tries++

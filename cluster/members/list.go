@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
@@ -55,7 +56,7 @@ func (c *Core) Hello(now time.Duration) *wire.Hello {
 // Set changes what this node says of itself. engine is nil while it accepts no links. After
 // Leave it changes nothing.
 func (c *Core) Set(state string, engine *wire.Model) {
-	if c.self.State == Leaving {
+	if c.self.State == report.Leaving {
 		return
 	}
 	c.self.State, c.self.Engine = state, engine
@@ -67,7 +68,7 @@ func (c *Core) Set(state string, engine *wire.Model) {
 // Leave makes the next hello the last one of this node. It returns the addresses of the
 // nodes that must get it.
 func (c *Core) Leave() (addresses []string) {
-	c.Set(Leaving, nil)
+	c.Set(report.Leaving, nil)
 	for _, p := range c.inOrder() {
 		if p.here() {
 			addresses = append(addresses, p.address)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -17,12 +18,12 @@ import (
 const second = time.Second
 
 func gateway() *Core {
-	return New(Options{Timeout: 2 * second, Self: &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: "gateway", Incarnation: "g", Address: "g:1", Gateway: true, State: "ready"}})
+	return New(Options{Timeout: 2 * second, Self: &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: "gateway", Incarnation: "g", Address: "g:1", Gateway: true, State: report.Ready}})
 }
 
 // engineAt is the hello of an engine.
 func engineAt(node, incarnation string) *wire.Hello {
-	return &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: node, Incarnation: incarnation, Address: node + ":1", State: "ready",
+	return &wire.Hello{Protocol: Protocol, Cluster: "prod", Node: node, Incarnation: incarnation, Address: node + ":1", State: report.Ready,
 		Engine: &wire.Model{Name: "m", Weights: "w", Texts: "t", Fingerprint: "f", Context: 100, Vocab: 10, PoolTokens: 1000, PageSize: 16, Running: 4}}
 }
 
@@ -288,7 +289,7 @@ func TestAnyHellos(t *testing.T) {
 			at := h.Address
 			if rapid.IntRange(0, 3).Draw(t, "odd") == 0 {
 				h.Address = fmt.Sprint("n", rapid.IntRange(1, nodes).Draw(t, "address"), ":1")
-				h.State = rapid.SampledFrom([]string{"ready", Leaving}).Draw(t, "state")
+				h.State = rapid.SampledFrom([]string{report.Ready, report.Leaving}).Draw(t, "state")
 				h.Incarnation = rapid.SampledFrom([]string{h.Incarnation, "g"}).Draw(t, "own")
 			}
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
@@ -349,7 +350,7 @@ func TestANodeThatLeavesIsNotLost(t *testing.T) {
 	c, one := gateway(), engineAt("one", "1")
 	meet(t, c, 0, one)
 	last := proto.Clone(one).(*wire.Hello)
-	last.State, last.Engine = Leaving, nil
+	last.State, last.Engine = report.Leaving, nil
 	out := &Outbox{}
 	if err := c.Called(second, last, out); err != nil || !strings.Contains(texts(out), "left one: node one at one:1 has shut down") {
 		t.Fatalf("%v, %s", err, texts(out))
@@ -373,11 +374,11 @@ func TestANodeThatLeavesIsNotLost(t *testing.T) {
 		t.Errorf("the next process: %+v", list)
 	}
 	two := engineAt("two", "1")
-	two.State, two.Engine = Leaving, nil
+	two.State, two.Engine = report.Leaving, nil
 	if err := c.Called(time.Minute, two, out); err != nil || len(c.List(time.Minute)) != 1 {
 		t.Errorf("%v, %+v", err, c.List(time.Minute))
 	}
-	if got := c.Leave(); len(got) != 1 || got[0] != "one:1" || c.Hello(0).State != Leaving || c.Hello(0).Engine != nil {
+	if got := c.Leave(); len(got) != 1 || got[0] != "one:1" || c.Hello(0).State != report.Leaving || c.Hello(0).Engine != nil {
 		t.Errorf("this node tells %v, %+v", got, c.Hello(0))
 	}
 }
@@ -397,7 +398,7 @@ func TestANodeThatShutsDownOpensNoLinks(t *testing.T) {
 	if len(out.Links)+len(out.Learn) > 0 {
 		t.Errorf("it opens %+v", out)
 	}
-	if c.Set("ready", engineAt("one", "1").Engine); c.Hello(second).State != Leaving || c.Hello(second).Engine != nil {
+	if c.Set(report.Ready, engineAt("one", "1").Engine); c.Hello(second).State != report.Leaving || c.Hello(second).Engine != nil {
 		t.Errorf("its last hello has changed: %+v", c.Hello(second))
 	}
 }
@@ -433,7 +434,7 @@ func TestANodeThatStaysAfterALastHello(t *testing.T) {
 	out := meet(t, c, 0, one)
 	c.Linked(1, out)
 	lie := proto.Clone(one).(*wire.Hello)
-	lie.State, lie.Engine = Leaving, nil
+	lie.State, lie.Engine = report.Leaving, nil
 	*out = Outbox{}
 	c.Called(second, lie, out)
 	c.Answered(3*second, "one:1", one, nil, out) // to a call that may be older
@@ -494,5 +495,23 @@ func TestAModelThatCannotBeOpenedIsTriedLessAndLess(t *testing.T) {
 	h.Engine.Weights = "new"
 	if out := answers(second, 3*second, nil); tries != 2 || len(out.Links) != 1 {
 		t.Errorf("%d tries, and then %+v", tries, out)
+	}
+}
+
+// What is not about a node names none.
+func TestEventsOfAddressesAndModelsNameNoNode(t *testing.T) {
+	c, out := gateway(), &Outbox{}
+	c.Propose([]string{"one:1"})
+	for range patience {
+		c.Answered(0, "one:1", nil, errors.New("connection refused"), out)
+	}
+	h := engineAt("one", "1")
+	c.Answered(0, "one:1", h, nil, out)
+	c.Learned(0, "m", errors.New("no such template"), out)
+	c.Learned(0, "m", nil, out)
+	const want = "unreachable : the node at one:1 cannot be used: connection refused\njoined one: node one has joined at one:1\n" +
+		"refused : the model m cannot be used by this gateway: no such template\nmodel : this gateway now serves the model m\n"
+	if got := texts(out); got != want {
+		t.Errorf("%s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
@@ -102,14 +103,14 @@ func (c *Core) Learned(now time.Duration, name string, err error, out *Outbox) {
 	if err != nil {
 		if cause := err.Error(); cause != m.cause {
 			m.cause = cause
-			out.Events = append(out.Events, Event{"refused", name, fmt.Sprintf("the model %s cannot be used by this gateway: %s", name, cause)})
+			out.Events = append(out.Events, Event{report.EventRefused, "", fmt.Sprintf("the model %s cannot be used by this gateway: %s", name, cause)})
 		}
 		m.state, m.left = failed, now
 		m.tries++
 		return
 	}
 	m.state, m.left, m.tries, m.cause = open, now, 0, ""
-	out.Events = append(out.Events, Event{"model", name, fmt.Sprintf("this gateway now serves the model %s", name)})
+	out.Events = append(out.Events, Event{report.EventModel, "", fmt.Sprintf("this gateway now serves the model %s", name)})
 	for _, p := range c.inOrder() {
 		if p.hello != nil && p.hello.GetEngine().GetName() == name {
 			c.consider(now, p, out)

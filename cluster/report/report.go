@@ -16,6 +16,7 @@ const (
 	Stopped  = "stopped"  // by an operator
 	Failed   = "failed"   // took itself out, because its epochs end without a token
 	Lost     = "lost"     // does not answer
+	Leaving  = "leaving"  // shuts down; only in its last hello
 )
 
 // Node is a process of the cluster.
@@ -71,7 +72,7 @@ type Event struct {
 	Number uint64    `json:"number"` // of the node that was asked, without gaps
 	At     time.Time `json:"at"`
 	Node   string    `json:"node"`
-	Kind   string    `json:"kind"` // joined, left, lost, refused, linked, unlinked, model, epoch, panic, moved, action, state, gap
+	Kind   string    `json:"kind"`
 	Text   string    `json:"text"`
 	Actor  string    `json:"actor,omitempty"`
 	// PauseMS is how long moved requests have waited for their next token.
@@ -79,6 +80,27 @@ type Event struct {
 	// Operator is who has asked for an action.
 	Operator string `json:"operator,omitempty"`
 }
+
+// The kinds of events. Who comes and goes is each node's own view; events of the second
+// group are told to all nodes.
+const (
+	EventJoined      = "joined"
+	EventLeft        = "left" // it has said that it shuts down
+	EventLost        = "lost"
+	EventUnreachable = "unreachable" // no node answers at an address
+	EventLinked      = "linked"
+	EventUnlinked    = "unlinked"
+	EventModel       = "model" // a gateway serves it now
+
+	EventEpoch   = "epoch"   // one begins or ends
+	EventPanic   = "panic"   // of an actor that has restarted
+	EventMoved   = "moved"   // requests continue on another engine
+	EventAction  = "action"  // of an operator
+	EventState   = "state"   // of a node
+	EventRefused = "refused" // another node, or its model
+
+	EventGap = "gap" // events are missing
+)
 
 // The actions.
 const (

@@ -218,7 +218,7 @@ func TestClusterEvents(t *testing.T) {
 			headers = []string{"Last-Event-ID", c.header}
 		}
 		resp := open(t, s, "GET", "/v1/cluster/events"+query, nil, headers...)
-		o.events <- []report.Event{{Number: 50, Kind: "gap", Text: "some are missing"}, {Number: 51, Node: "engine-1", Kind: "epoch"}}
+		o.events <- []report.Event{{Number: 50, Kind: report.EventGap, Text: "some are missing"}, {Number: 51, Node: "engine-1", Kind: report.EventEpoch}}
 		var lines []string
 		alive := false
 		for scanner := bufio.NewScanner(resp.Body); len(lines) < 4 && scanner.Scan(); {

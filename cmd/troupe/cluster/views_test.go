@@ -200,7 +200,7 @@ func streaming(t *testing.T, streams ...[]report.Event) (url string, asked *lock
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.Local)
 
 func event(number uint64, node string) report.Event {
-	return report.Event{Number: number, At: noon, Node: node, Kind: "joined", Text: fmt.Sprintf("event %d\x1b[2J", number)}
+	return report.Event{Number: number, At: noon, Node: node, Kind: report.EventJoined, Text: fmt.Sprintf("event %d\x1b[2J", number)}
 }
 
 func TestEventsReconnectAfterTheLastOne(t *testing.T) {

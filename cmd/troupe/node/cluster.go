@@ -22,6 +22,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake"
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/cluster/members"
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/memory/radix"
@@ -75,7 +76,7 @@ func (n *Node) startCluster() error {
 	opt := cluster.Options{
 		Self: &wire.Hello{
 			Protocol: members.Protocol, Cluster: k.Name, Node: k.NodeName(), Incarnation: incarnation, Gateway: k.HasGateway(),
-			Api: n.opt.API, State: "ready", Pid: int64(os.Getpid()), Started: n.started.UnixMilli(), Version: n.opt.Version,
+			Api: n.opt.API, State: report.Ready, Pid: int64(os.Getpid()), Started: n.started.UnixMilli(), Version: n.opt.Version,
 		},
 		Timeout: k.PeerTimeout,
 		Transport: transport.Options{Listen: k.Listen, Advertise: k.Advertise, Incarnation: incarnation,

@@ -124,7 +124,7 @@ func (s *supervised) backInService() {
 
 func (s *supervised) setAndRecord(state, text string) {
 	s.setState(state)
-	s.record(report.Event{Kind: "state", Text: text})
+	s.record(report.Event{Kind: report.EventState, Text: text})
 }
 
 func (s *supervised) drain(ctx context.Context, cause string) (string, error) {

@@ -96,7 +96,7 @@ func (s *supervised) Abort(a report.Abort) {
 // failed is called for each failure of an actor.
 func (s *supervised) failed(path, cause string, again bool) {
 	if again || strings.HasPrefix(path, "cluster/") { // the end of an epoch is told otherwise
-		s.record(report.Event{Kind: "panic", Actor: path, Text: "actor " + path + " failed and has restarted: " + cause})
+		s.record(report.Event{Kind: report.EventPanic, Actor: path, Text: "actor " + path + " failed and has restarted: " + cause})
 	}
 }
 
@@ -110,8 +110,8 @@ func (s *supervised) record(e report.Event) {
 // memberEvent records what this node sees of other nodes.
 func (s *supervised) memberEvent(e members.Event) {
 	event := report.Event{Kind: e.Kind, Node: e.Node, Text: e.Text}
-	if e.Kind == "refused" || e.Kind == "model" {
-		event.Node = "" // about this node
+	if e.Kind == report.EventRefused { // what this node does, for all nodes to know
+		event.Node = ""
 	}
 	s.record(event)
 }
@@ -121,10 +121,10 @@ func (s *supervised) observe(spec *engine.Spec) {
 	spec.Roster, spec.Chaos = s.roster, s.node.Config().Chaos
 	spec.OnNote = func(m messages.Note) {
 		if m.Moved > 0 {
-			s.record(report.Event{Kind: "moved", Actor: spec.Name, Text: m.Text, PauseMS: float64(m.Pause) / float64(time.Millisecond)})
+			s.record(report.Event{Kind: report.EventMoved, Actor: spec.Name, Text: m.Text, PauseMS: float64(m.Pause) / float64(time.Millisecond)})
 		}
 	}
-	spec.OnNotice = func(path, text string) { s.record(report.Event{Kind: "epoch", Actor: path, Text: text}) }
+	spec.OnNotice = func(path, text string) { s.record(report.Event{Kind: report.EventEpoch, Actor: path, Text: text}) }
 }
 
 // State is ready, draining, stopped or failed.
