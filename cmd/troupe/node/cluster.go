@@ -204,15 +204,20 @@ func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model) err
 	if spec.Observer != nil {
 		gm.served.Observe = gm.Engine.Observe
 	}
+	g.list(gm.name, gm)
+	return nil
+}
+
+// list puts models into the catalogue, in the place of one of that name.
+func (g *clustered) list(name string, models ...*gatewayModel) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.models = append(slices.DeleteFunc(g.models, func(old *gatewayModel) bool { return old.name == gm.name }), gm)
+	g.models = append(slices.DeleteFunc(g.models, func(old *gatewayModel) bool { return old.name == name }), models...)
 	served := make([]*httpapi.Served, len(g.models))
 	for i, one := range g.models {
 		served[i] = one.served
 	}
 	g.catalog.Set(served...)
-	return nil
 }
 
 func (g *clustered) all() []*gatewayModel {
@@ -237,11 +242,7 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 		}
 	}
 	if old != nil { // of engines that have all left
-		ctx, cancel := context.WithTimeout(ctx, abortGrace)
-		defer cancel()
-		old.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
-		old.Drain(ctx) // what is left has no client that reads
-		if err := old.Stop(ctx); err != nil {
+		if err := g.end(ctx, old); err != nil {
 			return nil, err
 		}
 	}
@@ -250,6 +251,21 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 		return nil, err
 	}
 	return gm.GatewayModel, nil
+}
+
+// end stops intake and dispatch of a model that has no engine any more.
+func (g *clustered) end(ctx context.Context, gm *gatewayModel) error {
+	gm.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+	grace, cancel := context.WithTimeout(ctx, abortGrace)
+	defer cancel()
+	gm.Drain(grace) // what is left has no client that reads
+	g.list(gm.name) // whatever comes next, nobody can use it any more
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), settle)
+	defer cancel()
+	if err := gm.Stop(limit); err != nil {
+		return fmt.Errorf("the model %s that it replaces has not stopped yet, so it is tried again later: %w", gm.name, err)
+	}
+	return nil
 }
 
 // serveOwn offers the engine to the gateways of the cluster, once its weights are hashed.
