@@ -68,7 +68,7 @@ const probeLimit = 10 * time.Second
 
 // probe has the engine compute a token. An engine in the process of its gateway is linked
 // with it for that time, because there is no other way to it.
-func (s *supervised) probe(ctx context.Context) bool {
+func (s *supervised) probe(ctx context.Context) (fruitful bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	n := s.node
@@ -76,11 +76,7 @@ func (s *supervised) probe(ctx context.Context) bool {
 		r := g.own()
 		r.unlinked.Store(false)
 		g.relink(r)
-		defer func() {
-			if !s.core.Load().Fruitful() {
-				g.unlink("it has not computed a token")
-			}
-		}()
+		defer func() { s.afterProbe(g, fruitful) }()
 	}
 	front := n.fronts()[0]
 	if g := n.cluster; g != nil {
@@ -108,5 +104,17 @@ func (s *supervised) probe(ctx context.Context) bool {
 		case <-s.ended:
 			return false
 		}
+	}
+}
+
+// afterProbe ends the link of a probe, unless the engine is in service now. An operator may
+// have put it there meanwhile, or do so now: the state is set before the link begins.
+func (s *supervised) afterProbe(g *clustered, fruitful bool) {
+	if state := s.State(); state == report.Ready || state == report.Failed && fruitful {
+		return
+	}
+	g.unlink("the probe of the engine is over")
+	if s.State() == report.Ready {
+		g.offerAgain()
 	}
 }

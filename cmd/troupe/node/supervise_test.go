@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -221,6 +222,54 @@ func TestAnEngineTakesItselfOut(t *testing.T) {
 		happened(t, n, "state", "is ready again: it has computed a token")
 		if state := n.super.State(); state != report.Ready || !n.Ready() {
 			t.Errorf("role %q: it is %s, ready %t", role, state, n.Ready())
+		}
+	}
+}
+
+// held is an executor whose steps wait.
+type held struct {
+	runner.Executor
+	begun chan struct{} // gets a value for each step
+	goOn  chan struct{} // closed when steps may go on
+}
+
+func (h held) Submit(m *messages.RunBatch, done func(*messages.BatchDone, error)) {
+	h.begun <- struct{}{}
+	go func() {
+		<-h.goOn
+		h.Executor.Submit(m, done)
+	}()
+}
+
+// What an operator decides during a probe counts, whatever the probe comes to.
+func TestAnOperatorDecidesDuringAProbe(t *testing.T) {
+	for _, what := range []string{report.Undrain, report.Drain} {
+		h := held{begun: make(chan struct{}, 1000), goOn: make(chan struct{})}
+		c := settings(t)
+		c.Cluster.Role, c.Cluster.Listen, c.Cluster.Node = "both", "127.0.0.1:0", "one"
+		n := open(t, c, func(spec *engine.Spec) {
+			h.Executor = spec.Members[0].Executor
+			spec.Members[0].Executor = h
+		})
+		if _, err := n.super.leave(t.Context(), report.Failed, "a test"); err != nil {
+			t.Fatal(err)
+		}
+		n.super.setState(report.Failed)
+		ctx, cancel := context.WithCancel(t.Context())
+		probed := make(chan bool, 1)
+		go func() { probed <- n.super.probe(ctx) }()
+		<-h.begun
+		asked(t, n, what, "one")
+		cancel()
+		if <-probed {
+			t.Error("the probe has computed a token")
+		}
+		close(h.goOn)
+		if out := n.cluster.own().unlinked.Load(); out != (what == report.Drain) {
+			t.Fatalf("after %s the engine is out of service: %t", what, out)
+		}
+		if what == report.Undrain && computes(t, n) == "" {
+			t.Error("it computes nothing")
 		}
 	}
 }
