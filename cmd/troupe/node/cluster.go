@@ -135,7 +135,11 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 		return err
 	}
 	n.core = gm.own
-	if err := g.add(gm, front, n.model()); err != nil {
+	m, p := n.model(), n.Checkpoint.Program
+	if n.Config().Cluster.HasGateway() {
+		m.Context = p.Context // other engines may have a larger pool
+	}
+	if err := g.add(gm, front, m, wireLimits(p.Context, p.Vocab)); err != nil {
 		return err
 	}
 	n.Engine = gm.Engine
@@ -190,8 +194,9 @@ func (g *clustered) frontSpec(gm *gatewayModel, table request.TableOptions, page
 	return spec
 }
 
-// add starts a model's intake and dispatch, and puts it into the catalogue.
-func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model) error {
+// add starts a model's intake and dispatch, and puts it into the catalogue. The limits are
+// those of its engines: their vocabulary may be larger than the tokenizer's.
+func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model, limits wire.Limits) error {
 	n := g.node
 	spec.Intake.Detokenizer = intake.Text(m.Tokenizer)
 	var err error
@@ -199,7 +204,7 @@ func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model) err
 		return err
 	}
 	n.System.Root.Send(gm.Engine.Dispatch(), &messages.ResumeDue{}) // from now on requests wait, for a limited time
-	gm.GatewayModel = &cluster.GatewayModel{Dispatch: gm.Engine.Dispatch(), Limits: wireLimits(int(m.Context), m.Tokenizer.VocabSize())}
+	gm.GatewayModel = &cluster.GatewayModel{Dispatch: gm.Engine.Dispatch(), Limits: limits}
 	gm.served = &httpapi.Served{Model: m, Engine: gm, Steps: func() float64 { return gm.meter.Value(messages.GenerationTokens) }}
 	if spec.Observer != nil {
 		gm.served.Observe = gm.Engine.Observe
@@ -247,7 +252,7 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 		}
 	}
 	table := n.limits(facts{context: int(m.Context), pool: int(m.Context), vocab: int(m.Vocab), running: int(m.Running)})
-	if err := g.add(gm, g.frontSpec(gm, table, int(m.PageSize)), model); err != nil {
+	if err := g.add(gm, g.frontSpec(gm, table, int(m.PageSize)), model, wireLimits(int(m.Context), int(m.Vocab))); err != nil {
 		return nil, err
 	}
 	return gm.GatewayModel, nil
