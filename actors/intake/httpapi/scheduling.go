@@ -23,18 +23,27 @@ func (s *Server) submission(ctx context.Context, p *scheduling, user *string) me
 	return messages.Submission{Namespace: p.namespace(trailOf(ctx).cache), Tenant: s.tenant(ctx, user), Priority: given(p.Priority, 0)}
 }
 
+// maxNamespace is how many bytes of salt and extra key are kept as they are.
+const maxNamespace = 1024
+
 // namespace names the requests that share cached prefixes. Different triples of owner,
 // salt and extra key have different names, whatever a client writes:
 //
 //	salt                                  no extra key, no zero byte in the salt
 //	salt 0 extra key 0 length of the key  else; the end says where the key begins
-//	one of the two 0 owner 0 key          with an owner, a digest of fixed length
+//	0 digest 0 long                       for one of the two that is long
+//	one of these 0 owner 0 key            with an owner, a digest of fixed length
 //
-// The first has no zero byte, the second ends with a digit, the third does not.
+// The first has no zero byte, the second ends with a digit, the others with their words.
+// A long name would travel with the request, and engines accept only short texts.
 func (p *scheduling) namespace(owner string) string {
 	space := p.CacheSalt
 	if p.ExtraKey != "" || strings.Contains(p.CacheSalt, "\x00") {
 		space = fmt.Sprintf("%s\x00%s\x00%d", p.CacheSalt, p.ExtraKey, len(p.ExtraKey))
+	}
+	if len(space) > maxNamespace {
+		sum := sha256.Sum256([]byte(space))
+		space = "\x00" + hex.EncodeToString(sum[:]) + "\x00long"
 	}
 	if owner != "" {
 		space += "\x00" + owner + "\x00key"

@@ -41,6 +41,8 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	s.rules.Store(newRules(Options{}))
 	digests := newKeyring(&Options{APIKeys: []string{"k-ann", "k-bob"}})
 	seen := map[string]string{}
+	long := strings.Repeat("l", maxNamespace+1)
+	longDigest := (&scheduling{CacheSalt: long}).namespace("") // a client may know it
 	for _, key := range []string{"", "k-ann", "k-bob"} {
 		r := httptest.NewRequest("POST", "/generate", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -50,12 +52,16 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 		}
 		ctx := context.WithValue(t.Context(), trailKey{}, &trail{cache: owner})
 		for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
-			{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"}} {
+			{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"},
+			{CacheSalt: long}, {CacheSalt: long, ExtraKey: "a"}, {CacheSalt: longDigest}, {ExtraKey: longDigest}, {CacheSalt: long + "a"}} {
 			namespace, name := s.submission(ctx, &p, nil).Namespace, fmt.Sprintf("%q with %q and %q", key, p.CacheSalt, p.ExtraKey)
 			if other, dup := seen[namespace]; dup {
 				t.Errorf("%s and %s share the namespace %q", name, other, namespace)
 			}
 			seen[namespace] = name
+			if len(namespace) > 2*maxNamespace {
+				t.Errorf("%.60s: the namespace has %d bytes", name, len(namespace))
+			}
 		}
 	}
 	if got := s.submission(t.Context(), &scheduling{CacheSalt: "a"}, nil).Namespace; got != "a" {
@@ -69,7 +75,7 @@ func TestNamespacesAreInjective(t *testing.T) {
 	type triple struct{ owner, salt, extra string }
 	rapid.Check(t, func(t *rapid.T) {
 		owners := []string{"", strings.Repeat("a", 64), strings.Repeat("0", 64)}
-		bits := []string{"", "\x00", "\x00key", "a", "0", "1", "\x001", owners[1], owners[2]}
+		bits := []string{"", "\x00", "\x00key", "\x00long", strings.Repeat("l", maxNamespace), "a", "0", "1", "\x001", owners[1], owners[2]}
 		seen := map[string]triple{}
 		for range 30 {
 			text := rapid.Custom(func(t *rapid.T) string {

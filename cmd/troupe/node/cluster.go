@@ -282,7 +282,7 @@ func (g *clustered) serveOwn() error {
 	}
 	p := n.Checkpoint.Program
 	g.offer = &cluster.Engine{
-		Portal: n.core.Portal(), Texts: texts, Limits: wireLimits(p.Context, p.Vocab),
+		Portal: n.core.Portal(), Texts: texts, Limits: n.requestLimits(),
 		Gateway: g.all()[0].GatewayModel,
 		Model: &wire.Model{
 			Name: n.Name, Weights: *n.hash.Load(), Texts: hash, Fingerprint: n.Fingerprint(), Context: int64(p.Context), Vocab: int64(p.Vocab),
@@ -320,6 +320,12 @@ func (g *clustered) own() *gatewayModel {
 		}
 	}
 	return nil
+}
+
+// requestLimits bound the requests that gateways send to this node's engine.
+func (n *Node) requestLimits() wire.Limits {
+	p := n.Checkpoint.Program
+	return wireLimits(p.Context, p.Vocab)
 }
 
 func wireLimits(context, vocab int) wire.Limits {

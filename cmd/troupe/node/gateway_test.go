@@ -50,8 +50,8 @@ func openGateway(t *testing.T, engine *Node) *Node {
 	return n
 }
 
-// ask sends a body and returns the answer without what differs from call to call.
-func ask(t *testing.T, h http.Handler, path string, sent body) string {
+// post sends a body and returns the answer.
+func post(t *testing.T, h http.Handler, path string, sent body) []byte {
 	t.Helper()
 	data, err := json.Marshal(sent)
 	if err != nil {
@@ -64,6 +64,13 @@ func ask(t *testing.T, h http.Handler, path string, sent body) string {
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s: status %d: %.300s", path, w.Code, w.Body)
 	}
+	return w.Body.Bytes()
+}
+
+// ask returns the answer to a body without what differs from call to call.
+func ask(t *testing.T, h http.Handler, path string, sent body) string {
+	t.Helper()
+	answer := post(t, h, path, sent)
 	var got struct {
 		Choices []struct {
 			Text     string          `json:"text"`
@@ -77,10 +84,10 @@ func ask(t *testing.T, h http.Handler, path string, sent body) string {
 			Out json.RawMessage `json:"output_top_logprobs"`
 		} `json:"meta_info"`
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-		t.Fatalf("%s: %v in %.300s", path, err, w.Body)
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatalf("%s: %v in %.300s", path, err, answer)
 	}
-	text, err := json.Marshal(got)
+	text, err := json.Marshal(&got)
 	if err != nil {
 		t.Fatal(err)
 	}
