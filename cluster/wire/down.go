@@ -30,8 +30,9 @@ func decodeEnqueue(b *Enqueue, slot messages.EngineID, now time.Duration, l *Lim
 			return nil, fmt.Errorf("request %d: %w", r.Id, err)
 		case r.Id == 0 || known[r.Id]:
 			return nil, fmt.Errorf("request %d is there twice, or has no id", r.Id)
-		case len(r.Prompt) == 0 || len(r.Prompt)+len(r.Output)+1 > l.Context || len(r.Output) >= params.MaxTokens:
-			return nil, fmt.Errorf("request %d has a prompt of %d tokens and an output of %d, of at most %d; the context is %d", r.Id, len(r.Prompt), len(r.Output), params.MaxTokens, l.Context)
+		case len(r.Prompt) == 0 || len(r.Output) >= params.MaxTokens || params.MaxTokens > l.Context-len(r.Prompt):
+			// As in one process: intake has cut max_tokens, and the batch former relies on it.
+			return nil, fmt.Errorf("request %d has a prompt of %d tokens and an output of %d, of at most %d; prompt and output can have %d together", r.Id, len(r.Prompt), len(r.Output), params.MaxTokens, l.Context)
 		}
 		if err := l.allTokens(r.Prompt, r.Output); err != nil {
 			return nil, fmt.Errorf("request %d: %w", r.Id, err)

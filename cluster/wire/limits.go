@@ -9,7 +9,7 @@ import (
 // Limits bound what a peer may send. All are hard.
 type Limits struct {
 	Vocab    int // token ids are 0 to Vocab-1; example 32000
-	Context  int // tokens of prompt and output together; example 4096
+	Context  int // tokens of prompt and output together, for an engine at most those of its pool; example 4096
 	Logprobs int // top log probabilities of a position; example 20
 }
 

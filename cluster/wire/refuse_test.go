@@ -30,7 +30,8 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"no parameters":                             func(r *Request) { r.Params = nil },
 		"has no id":                                 func(r *Request) { r.Id = 0 },
 		"prompt of 0 tokens":                        func(r *Request) { r.Prompt = nil },
-		"prompt of 64 tokens":                       func(r *Request) { r.Prompt = make([]int32, 64) },
+		"prompt of 60 tokens":                       func(r *Request) { r.Prompt = make([]int32, 60) },
+		"of at most 9223372036854775807":            func(r *Request) { r.Params.MaxTokens = math.MaxInt64 },
 		"output of 5, of at most 5":                 func(r *Request) { r.Output = make([]int32, 5) },
 		"token 1000 is outside":                     func(r *Request) { r.Prompt[0] = 1000 },
 		"token -1 is outside":                       func(r *Request) { r.Output = []int32{-1} },
@@ -132,7 +133,7 @@ func FuzzFrames(f *testing.F) {
 		m, err := DecodeDownBulk(bulk, slot, 0, &limits)
 		if m, ok := m.(*messages.EnqueueRequests); ok && err == nil {
 			for _, r := range m.Requests {
-				if len(r.Prompt) == 0 || r.Len() >= limits.Context || r.Params.MaxTokens <= len(r.Output) {
+				if len(r.Prompt) == 0 || len(r.Prompt) > limits.Context-r.Params.MaxTokens || r.Params.MaxTokens <= len(r.Output) {
 					t.Errorf("%+v got through", r)
 				}
 			}

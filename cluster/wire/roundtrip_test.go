@@ -59,7 +59,7 @@ func drawParams(t *rapid.T) *messages.SamplingParams {
 	p := &messages.SamplingParams{
 		Temperature: f(0, 5), TopP: f(0.01, 1), TopK: rapid.Int32Min(0).Draw(t, "k"), MinP: f(0, 1),
 		FrequencyPenalty: f(-2, 2), PresencePenalty: f(-2, 2), RepetitionPenalty: f(0.01, 2),
-		Seed: rapid.Uint64().Draw(t, "seed"), Choice: rapid.Uint32().Draw(t, "choice"), MaxTokens: rapid.IntRange(9, 1000).Draw(t, "most"),
+		Seed: rapid.Uint64().Draw(t, "seed"), Choice: rapid.Uint32().Draw(t, "choice"), MaxTokens: rapid.IntRange(9, 40).Draw(t, "most"),
 		StopTokenIDs: drawTokens(t, 0, 3), EOSTokenIDs: drawTokens(t, 0, 3), IgnoreEOS: rapid.Bool().Draw(t, "ignore"),
 		TopLogprobs: rapid.IntRange(-1, 5).Draw(t, "top"), PromptLogprobs: rapid.IntRange(-1, 5).Draw(t, "prompt"),
 		PromptLogprobStart: rapid.IntRange(0, 90).Draw(t, "start"),

@@ -53,7 +53,7 @@ func (w *World) between(g *gateway, e *engine) *bridge {
 
 // connect begins a link.
 func (b *bridge) connect() {
-	limits := wire.Limits{Vocab: vocab, Context: b.cfg.ContextLength + 1, Logprobs: 5}
+	limits := wire.Limits{Vocab: vocab, Context: min(b.cfg.ContextLength, b.cfg.Pages*b.cfg.PageSize), Logprobs: 5}
 	near := link.Options{Limits: limits, Timeout: 1 << 40, Window: 1 << 10}
 	far := near
 	near.Slot, near.Epoch, near.Facts = b.engine.id, b.epoch, messages.EngineFacts{Fingerprint: fingerprint, PoolTokens: b.cfg.Pages * b.cfg.PageSize}

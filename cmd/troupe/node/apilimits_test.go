@@ -121,3 +121,28 @@ func crosses(list []*messages.EngineRequest, limits *wire.Limits) error {
 	_, err = wire.DecodeDownBulk(&b, 1, 0, limits)
 	return err
 }
+
+// An engine takes from a gateway what its own intake would accept, and no more: a larger
+// request could end its epoch, with the requests of all gateways.
+func TestRequestsAreBoundedByThePool(t *testing.T) {
+	c := settings(t)
+	c.Model, c.Pool.MaxTotalTokens = paddedGGUF(t, 300, 300), 32
+	var got received
+	n := open(t, c, func(s *engine.Spec) { s.Intercept = got.watch })
+	post(t, n.API().Handler(), "/v1/completions", body{"prompt": make([]int, 20), "max_tokens": 1 << 30})
+	limits := n.requestLimits()
+	got.mu.Lock()
+	r := got.list[0]
+	got.mu.Unlock()
+	if err := crosses([]*messages.EngineRequest{r}, &limits); err != nil || len(r.Prompt)+r.Params.MaxTokens != 32 {
+		t.Errorf("a prompt of %d tokens with an output of %d: %v", len(r.Prompt), r.Params.MaxTokens, err)
+	}
+	long, output := *r, *r.Params
+	long.Prompt = make([]int32, 33)
+	output.MaxTokens++
+	for want, one := range map[string]messages.EngineRequest{"prompt of 33 tokens": long, "of at most 13": {ID: 1, Prompt: r.Prompt, Params: &output}} {
+		if err := crosses([]*messages.EngineRequest{&one}, &limits); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}

@@ -325,11 +325,11 @@ func (g *clustered) own() *gatewayModel {
 // requestLimits bound the requests that gateways send to this node's engine.
 func (n *Node) requestLimits() wire.Limits {
 	p := n.Checkpoint.Program
-	return wireLimits(p.Context, p.Vocab)
+	return wireLimits(min(p.Context, n.Plan.Tokens), p.Vocab)
 }
 
 func wireLimits(context, vocab int) wire.Limits {
-	return wire.Limits{Vocab: vocab, Context: context + 1, Logprobs: maxTopLogprobs}
+	return wire.Limits{Vocab: vocab, Context: context, Logprobs: maxTopLogprobs}
 }
 
 // gatewayURL is where clients can send requests: a gateway that this node has met.

@@ -134,7 +134,7 @@ func TestLimitsOfResultsAreTheModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (wire.Limits{Vocab: 3000, Context: 65, Logprobs: 20}); gm.Limits != want {
+	if want := (wire.Limits{Vocab: 3000, Context: 64, Logprobs: 20}); gm.Limits != want {
 		t.Errorf("limits of another node's model %+v, want %+v", gm.Limits, want)
 	}
 }
