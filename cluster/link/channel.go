@@ -10,6 +10,9 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 )
 
+// maxCause bounds the cause of a goodbye in bytes.
+const maxCause = 4 << 10
+
 // channel is what both ends of a link do.
 type channel struct {
 	opt   Options
@@ -22,6 +25,7 @@ type channel struct {
 	unread  []uint32 // bytes of the frames that the peer has not handled, oldest first
 	pending int      // bytes of them
 	pieces  cutter
+	largest int // bytes of what one sendBulk has added, at most
 
 	got      uint64 // frames
 	owed     int    // bytes handled since the last heartbeat
@@ -75,21 +79,34 @@ func (c *channel) put(f *wire.Frame, out *messages.Outbox) {
 
 // send sends a frame, which may overtake pieces. An error ends the link.
 func (c *channel) send(f *wire.Frame, out *messages.Outbox) error {
-	if c.pending+c.pieces.bytes > c.opt.Backlog {
-		return fmt.Errorf("the peer does not keep up: %d bytes wait for it", c.pending+c.pieces.bytes)
+	if err := c.keepsUp(); err != nil {
+		return err
 	}
 	c.put(f, out)
 	return nil
 }
 
-// sendBulk sends a large message, after those before it, as the window allows.
-func (c *channel) sendBulk(b *wire.Bulk, out *messages.Outbox) error {
-	if err := c.pieces.add(b); err != nil {
+// keepsUp is an error if too much waits for the peer. All requests of a gateway may come at
+// once, for the first engine after all were lost; so the limit is above them.
+func (c *channel) keepsUp() error {
+	if wait := c.pending + c.pieces.bytes; wait > c.opt.Backlog+c.largest {
+		return fmt.Errorf("the peer does not keep up: %d bytes wait for it", wait)
+	}
+	return nil
+}
+
+// sendBulk sends large messages, after those before them, as the window allows.
+func (c *channel) sendBulk(out *messages.Outbox, list ...*wire.Bulk) error {
+	if err := c.keepsUp(); err != nil {
 		return err
 	}
-	if c.pending+c.pieces.bytes > c.opt.Backlog {
-		return fmt.Errorf("the peer does not keep up: %d bytes wait for it", c.pending+c.pieces.bytes)
+	before := c.pieces.bytes
+	for _, b := range list {
+		if err := c.pieces.add(b); err != nil {
+			return err
+		}
 	}
+	c.largest = max(c.largest, c.pieces.bytes-before)
 	c.pump(out)
 	return nil
 }
@@ -152,5 +169,5 @@ func (c *channel) tick(now time.Duration, out *messages.Outbox) error {
 
 // goodbye tells the peer that the link ends.
 func (c *channel) goodbye(cause string, out *messages.Outbox) {
-	c.put(&wire.Frame{Body: &wire.Frame_Goodbye{Goodbye: &wire.Goodbye{Cause: cause}}}, out)
+	c.put(&wire.Frame{Body: &wire.Frame_Goodbye{Goodbye: &wire.Goodbye{Cause: wire.Clip(cause, maxCause)}}}, out)
 }

@@ -23,6 +23,7 @@
 //
 //	options            intervals and limits
 //	channel, pieces    what both ends do: numbers, heartbeats, windows; large messages in pieces
+//	prompts            results with log probabilities of long prompts, which go in pieces
 //	engine             the gateway's end: it plays the engine
 //	gateway            the engine's end: it plays the gateway
 //
@@ -31,5 +32,6 @@
 //	options
 //	pieces
 //	channel
+//	prompts
 //	engine gateway
 package link

@@ -24,12 +24,13 @@ type Engine struct {
 	up     bool
 	seq    uint64                     // of the engine's newest results
 	open   map[messages.RequestID]int // the position of the next token
+	scores scores                     // only of open requests
 }
 
 // NewEngine returns the gateway's end of a new link.
 func NewEngine(opt Options) *Engine {
 	opt = opt.withDefaults()
-	return &Engine{channel: channel{opt: opt}, header: messages.Header{Engine: opt.Slot, Epoch: opt.Epoch}, open: map[messages.RequestID]int{}}
+	return &Engine{channel: channel{opt: opt}, header: messages.Header{Engine: opt.Slot, Epoch: opt.Epoch}, open: map[messages.RequestID]int{}, scores: scores{}}
 }
 
 // Epoch is the newest epoch that dispatch was told of, for the next link of the slot.
@@ -83,12 +84,12 @@ func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 		}
 		own := *m
 		own.Epoch = e.remote
-		return nil, e.sendBulk(wire.EncodeEnqueue(&own, now), out)
+		return nil, e.sendBulk(out, wire.EncodeEnqueue(&own, now)...)
 	case *messages.FinishRequests:
 		// Behind the requests, whose pieces may not be sent yet.
 		own := *m
 		own.Epoch = e.remote
-		return nil, e.sendBulk(wire.EncodeFinish(&own), out)
+		return nil, e.sendBulk(out, wire.EncodeFinish(&own))
 	case *messages.FlushCache:
 		return nil, e.send(wire.EncodeFlush(&messages.FlushCache{Header: e.far(), Ticket: m.Ticket}), out)
 	case *messages.AuditSlots:
@@ -109,6 +110,7 @@ func (e *Engine) far() messages.Header { return messages.Header{Epoch: e.remote}
 func (e *Engine) end(why ended, out *messages.Outbox) {
 	e.over, e.up, e.why = true, false, why.cause
 	clear(e.open)
+	clear(e.scores)
 	out.ToDispatch(&messages.EngineLeft{Engine: e.opt.Slot, Cause: why.cause, Goodbye: why.goodbye})
 }
 
@@ -127,14 +129,45 @@ func (e *Engine) frame(now time.Duration, f *wire.Frame, out *messages.Outbox) (
 		if bulk == nil {
 			return nil, nil
 		}
-		m, err = wire.DecodeUpBulk(bulk, e.opt.Slot)
+		if p := bulk.GetPromptLogprobs(); p != nil {
+			return nil, e.scored(p, out)
+		}
+		if m, err = wire.DecodeUpBulk(bulk, e.opt.Slot); err == nil && e.overtaken(messages.HeaderOf(m).Epoch, out) {
+			return nil, nil
+		}
 	default:
 		m, err = wire.DecodeUp(f, e.opt.Slot, &e.opt.Limits)
+	}
+	if r, ok := m.(*messages.StepResults); ok && err == nil {
+		err = e.scores.attach(f.GetResults(), r)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return nil, e.deliver(m, out)
+}
+
+// overtaken reports whether the end of an epoch has come before a Bulk of it: frames do not
+// wait for pieces.
+func (e *Engine) overtaken(epoch messages.Epoch, out *messages.Outbox) bool {
+	if epoch > e.remote || e.up && epoch == e.remote {
+		return false
+	}
+	out.Record(messages.StaleMessages, 1)
+	return true
+}
+
+// scored keeps log probabilities for the results that follow. The request may have been
+// lost with a part of the engine.
+func (e *Engine) scored(p *wire.PromptLogprobs, out *messages.Outbox) error {
+	epoch := messages.Epoch(p.GetEpoch())
+	if epoch > e.remote {
+		return fmt.Errorf("log probabilities of epoch %d come in epoch %d", epoch, e.remote)
+	}
+	if _, ok := e.open[messages.RequestID(p.GetId())]; !ok || e.overtaken(epoch, out) {
+		return nil
+	}
+	return e.scores.add(p, &e.opt.Limits)
 }
 
 func (e *Engine) reported(h *wire.Heartbeat, out *messages.Outbox) {
@@ -167,6 +200,7 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 		if m.Requests == nil {
 			e.up = false
 			clear(e.open)
+			clear(e.scores)
 		} else if err := e.partLost(m); err != nil {
 			return err
 		}
@@ -202,6 +236,7 @@ func (e *Engine) partLost(m *messages.EpochEnded) error {
 			return fmt.Errorf("request %d was lost, which the engine does not have", id)
 		}
 		delete(e.open, id)
+		delete(e.scores, id)
 	}
 	return nil
 }
@@ -244,6 +279,7 @@ func (e *Engine) check(m *messages.StepResults) error {
 	for _, end := range m.Ended {
 		if _, ok := e.open[end.ID]; ok {
 			delete(e.open, end.ID)
+			delete(e.scores, end.ID)
 			kept = append(kept, end)
 		} else if end.Reason != messages.EndCancelled {
 			return fmt.Errorf("request %d ended (%s), which the engine does not have", end.ID, end.Reason)

@@ -19,9 +19,10 @@ import (
 //  2. Nothing is sent after the end, to either side.
 type Gateway struct {
 	channel
-	header messages.Header // of the portal's epoch for this gateway
-	up     bool
-	open   map[messages.RequestID]struct{}
+	header  messages.Header // of the portal's epoch for this gateway
+	up      bool
+	open    map[messages.RequestID]struct{}
+	results outgoing
 }
 
 // NewGateway returns the engine's end of a new link.
@@ -42,6 +43,9 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.O
 		g.begin(now, out)
 	}
 	end, err := g.handle(now, msg, out)
+	if end == nil && err == nil {
+		err = g.results.flush(&g.channel, out)
+	}
 	if err != nil {
 		end = &ended{cause: err.Error()}
 		g.goodbye(end.cause, out)
@@ -68,7 +72,7 @@ func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.O
 		g.report = *m
 		return nil, nil
 	case *messages.EpochStarted:
-		g.header, g.up = m.Header, true
+		g.header, g.up, g.results = m.Header, true, outgoing{}
 		return nil, g.send(wire.EncodeEpochStarted(m), out)
 	}
 	if !g.up || messages.HeaderOf(msg) != g.header {
@@ -77,19 +81,23 @@ func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.O
 	}
 	switch m := msg.(type) {
 	case *messages.EpochEnded:
+		own := *m
+		if m.Requests == nil {
+			g.up, g.results = false, outgoing{}
+			clear(g.open)
+		} else {
+			own.Seq = g.results.number(m.Seq)
+			g.results.lost(m.Requests)
+		}
 		for _, id := range m.Requests {
 			delete(g.open, id)
 		}
-		if m.Requests == nil {
-			g.up = false
-			clear(g.open)
-		}
-		return nil, g.send(wire.EncodeEpochEnded(m), out)
+		return nil, g.send(wire.EncodeEpochEnded(&own), out)
 	case *messages.StepResults:
 		for i := range m.Ended {
 			delete(g.open, m.Ended[i].ID)
 		}
-		return nil, g.send(wire.EncodeResults(m), out)
+		return nil, g.results.send(m, &g.channel, out)
 	case *messages.CacheFlushed:
 		return nil, g.send(wire.EncodeCacheFlushed(m), out)
 	case *messages.FlushRefused:
@@ -101,9 +109,9 @@ func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.O
 		if err != nil {
 			return nil, err
 		}
-		return nil, g.sendBulk(b, out)
+		return nil, g.sendBulk(out, b)
 	case *messages.CacheChanged:
-		return nil, g.sendBulk(wire.EncodeCacheChanged(m), out)
+		return nil, g.sendBulk(out, wire.EncodeCacheChanged(m))
 	}
 	invariants.Fail("the engine's end of a link got a %T", msg)
 	return nil, nil

@@ -263,6 +263,12 @@ func TestEnds(t *testing.T) {
 		"an epoch in an epoch": {func(p *pair) {
 			p.toGateway(&messages.EpochStarted{Header: messages.Header{Engine: slotThere, Epoch: 2}})
 		}, "epoch 2 starts after epoch 1", false},
+		"log probabilities that have not come": {func(p *pair) {
+			p.up = append(p.up, frame(p.t, &wire.Frame{Seq: p.gateway.sent + 1, Body: &wire.Frame_Results{Results: &wire.Results{Epoch: 1, Seq: 1, Prompts: []*wire.Prompt{{Id: 1, Apart: true}}}}}))
+		}, "have not come before its results", false},
+		"log probabilities with a gap": {func(p *pair) {
+			p.up = append(p.up, frame(p.t, piece(p, &wire.Bulk{Body: &wire.Bulk_PromptLogprobs{PromptLogprobs: &wire.PromptLogprobs{Epoch: 1, Id: 1, From: 7}}})))
+		}, "begin at 7, after 0", false},
 		"a frame of the other end": {func(p *pair) {
 			p.up = append(p.up, frame(p.t, &wire.Frame{Seq: p.gateway.sent + 1, Body: &wire.Frame_FlushCache{FlushCache: &wire.Ask{}}}))
 		}, "an engine sent a frame", false},

@@ -23,7 +23,8 @@ type Options struct {
 	Timeout time.Duration
 	// Window is how many bytes of pieces may be on their way; 0 means 1 MiB.
 	Window int
-	// Backlog is how many bytes may wait for the peer, hard; 0 means 256 MiB.
+	// Backlog is how many bytes may wait for the peer, besides as many as the largest message
+	// has, hard; 0 means 256 MiB.
 	Backlog int
 }
 

@@ -12,6 +12,8 @@ import (
 type cutter struct {
 	waiting [][]byte // what is left of the first one, and the others
 	bytes   int      // of all
+	added   int      // messages, ever
+	done    int      // those of which all pieces were taken
 }
 
 func (c *cutter) add(b *wire.Bulk) error {
@@ -20,6 +22,7 @@ func (c *cutter) add(b *wire.Bulk) error {
 		return err
 	}
 	c.waiting, c.bytes = append(c.waiting, data), c.bytes+len(data)
+	c.added++
 	return nil
 }
 
@@ -34,6 +37,7 @@ func (c *cutter) next() *wire.Piece {
 	if n == len(data) {
 		c.waiting[0] = nil
 		c.waiting = c.waiting[1:]
+		c.done++
 		return &wire.Piece{Data: data, Last: true}
 	}
 	c.waiting[0] = data[n:]

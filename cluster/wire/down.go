@@ -4,19 +4,29 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-engine/troupe/messages"
 )
 
-// EncodeEnqueue translates requests. now is the time of the clock of their Arrived.
-func EncodeEnqueue(m *messages.EnqueueRequests, now time.Duration) *Bulk {
-	to := &Enqueue{Epoch: uint32(m.Epoch)}
+// EncodeEnqueue translates requests. now is the time of the clock of their Arrived. Many
+// requests take several messages.
+func EncodeEnqueue(m *messages.EnqueueRequests, now time.Duration) (list []*Bulk) {
+	var to *Enqueue
+	size := 0
 	for _, r := range m.Requests {
-		to.Requests = append(to.Requests, &Request{
+		one := &Request{
 			Id: uint64(r.ID), Prompt: r.Prompt, Output: r.Output, Params: encodeParams(r.Params), Namespace: r.Namespace, Priority: r.Priority,
 			Tenant: r.Tenant, Age: uint64(max(0, now-r.Arrived)), Alone: r.Alone, Fingerprint: r.Fingerprint,
-		})
+		}
+		n := proto.Size(one)
+		if size += n; to == nil || size > enqueueBytes {
+			to, size = &Enqueue{Epoch: uint32(m.Epoch)}, n
+			list = append(list, &Bulk{Body: &Bulk_Enqueue{to}})
+		}
+		to.Requests = append(to.Requests, one)
 	}
-	return &Bulk{Body: &Bulk_Enqueue{to}}
+	return list
 }
 
 // decodeEnqueue is the opposite. The messages share the memory of b.

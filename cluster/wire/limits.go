@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -15,12 +16,16 @@ type Limits struct {
 
 const (
 	maxText  = 64 << 10 // bytes of a name, a cause or a namespace
+	maxWhy   = 1 << 10  // bytes of the cause of a request's end, as it is sent: there may be many
 	maxBias  = 4096     // entries of logit_bias, and tokens that end an output
 	maxBytes = 16 << 20 // of a description of a cache
 )
 
-// BulkBytes bounds a Bulk: the requests of a message have at most this together.
+// BulkBytes bounds a Bulk.
 const BulkBytes = 64 << 20
+
+// enqueueBytes is what the requests of one Bulk have together, unless one has more.
+const enqueueBytes = 16 << 20
 
 func (l *Limits) token(id int32) error {
 	if id < 0 || int(id) >= l.Vocab {
@@ -48,6 +53,9 @@ func texts(list ...string) error {
 	}
 	return nil
 }
+
+// Clip makes a text fit to be sent: without it a cause with broken UTF-8 would end the link.
+func Clip(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "?") }
 
 func ids[From, To ~uint64](list []From) []To {
 	if len(list) == 0 {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -20,6 +21,48 @@ func encodePositions(list []messages.PositionLogprobs) []*Position {
 		to[i] = encodePosition(&list[i])
 	}
 	return to
+}
+
+// LogprobsBytes is how many bytes positions have at most, approximately.
+func LogprobsBytes(list ...messages.PositionLogprobs) (n int) {
+	for i := range list {
+		n += 16 + 9*len(list[i].Top)
+	}
+	return n
+}
+
+// partPositions is how many positions a PromptLogprobs has: less than 1 MiB.
+const partPositions = 4096
+
+// EncodePromptLogprobs translates the log probabilities of a prompt.
+func EncodePromptLogprobs(epoch messages.Epoch, p *messages.PromptResult) (list []*Bulk) {
+	from := 0
+	for part := range slices.Chunk(p.Logprobs, partPositions) {
+		list = append(list, &Bulk{Body: &Bulk_PromptLogprobs{&PromptLogprobs{
+			Epoch: uint32(epoch), Id: uint64(p.ID), From: uint64(from), Logprobs: encodePositions(part),
+		}}})
+		from += len(part)
+	}
+	return list
+}
+
+// DecodePromptLogprobs is the opposite for one part.
+func DecodePromptLogprobs(p *PromptLogprobs, l *Limits) ([]messages.PositionLogprobs, error) {
+	return decodePositions(messages.RequestID(p.Id), p.Logprobs, l)
+}
+
+func decodePositions(id messages.RequestID, positions []*Position, l *Limits) (list []messages.PositionLogprobs, err error) {
+	for _, position := range positions {
+		to, err := decodePosition(position, l)
+		if err == nil && to == nil {
+			err = fmt.Errorf("it has no token")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("request %d: a position of the prompt: %w", id, err)
+		}
+		list = append(list, *to)
+	}
+	return list, nil
 }
 
 // decodePosition returns nil for a position without log probabilities.

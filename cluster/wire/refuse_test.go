@@ -91,6 +91,9 @@ func TestBadResultsAreRefused(t *testing.T) {
 	} {
 		refused(t, want, func() (any, error) { return DecodeUp(f, slot, &limits) })
 	}
+	refused(t, "a position of the prompt", func() (any, error) {
+		return DecodePromptLogprobs(&PromptLogprobs{Logprobs: []*Position{{}}}, &limits)
+	})
 	for want, b := range map[string]*Bulk{
 		"not JSON":     {Body: &Bulk_CacheDescribed{&Described{Json: []byte("{")}}},
 		"has kind 4":   {Body: &Bulk_CacheChanged{&CacheChanged{Events: []*CacheEvent{{Kind: 4}}}}},
@@ -99,6 +102,31 @@ func TestBadResultsAreRefused(t *testing.T) {
 		refused(t, want, func() (any, error) { return DecodeUpBulk(b, slot) })
 	}
 }
+
+// What is sent keeps the receiver's limits, whatever it says.
+func TestTextsAreMadeToFit(t *testing.T) {
+	broken := "caf\xe9 " + strings.Repeat("é", 65536)
+	for _, f := range []*Frame{
+		EncodeEpochEnded(&messages.EpochEnded{Cause: broken}),
+		EncodeResults(&messages.StepResults{Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndFailed, Why: broken}}}),
+	} {
+		if _, err := DecodeUp(over(t, f, &Frame{}), slot, &limits); err != nil {
+			t.Error(err)
+		}
+	}
+	b, err := EncodeCacheDescribed(&messages.CacheDescribed{View: largeView{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := DecodeUpBulk(over(t, b, &Bulk{}), slot)
+	if err != nil || !strings.Contains(m.(*messages.CacheDescribed).View.Text(true), "Ask for fewer nodes") {
+		t.Errorf("%v", err)
+	}
+}
+
+type largeView struct{}
+
+func (largeView) Text(bool) string { return strings.Repeat("x", maxBytes) }
 
 // Any bytes are a message within the limits or an error.
 func FuzzFrames(f *testing.F) {

@@ -99,7 +99,7 @@ func TestRequestsRoundTrip(t *testing.T) {
 			moved.Arrived = r.Arrived - time.Duration(sent) + time.Duration(here)
 			m.Requests, want.Requests = append(m.Requests, &r), append(want.Requests, &moved)
 		}
-		got, err := DecodeDownBulk(over(t, EncodeEnqueue(m, time.Duration(sent)), &Bulk{}), slot, time.Duration(here), &limits)
+		got, err := DecodeDownBulk(over(t, EncodeEnqueue(m, time.Duration(sent))[0], &Bulk{}), slot, time.Duration(here), &limits)
 		same(t, got, want, err)
 	})
 }

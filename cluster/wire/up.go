@@ -12,8 +12,7 @@ func EncodeEpochStarted(m *messages.EpochStarted) *Frame {
 }
 
 func EncodeEpochEnded(m *messages.EpochEnded) *Frame {
-	cause := m.Cause[:min(len(m.Cause), maxText)]
-	return &Frame{Body: &Frame_EpochEnded{&EpochEnded{Epoch: uint32(m.Epoch), Cause: cause, Suspects: ids[messages.RequestID, uint64](m.Suspects),
+	return &Frame{Body: &Frame_EpochEnded{&EpochEnded{Epoch: uint32(m.Epoch), Cause: Clip(m.Cause, maxText), Suspects: ids[messages.RequestID, uint64](m.Suspects),
 		Requests: ids[messages.RequestID, uint64](m.Requests), Seq: m.Seq}}}
 }
 
@@ -44,7 +43,7 @@ func EncodeResults(m *messages.StepResults) *Frame {
 	}
 	for i := range m.Ended {
 		e := &m.Ended[i]
-		to.Ended = append(to.Ended, &Ended{Id: uint64(e.ID), Reason: uint32(e.Reason), Token: e.Token, Why: e.Why[:min(len(e.Why), maxText)]})
+		to.Ended = append(to.Ended, &Ended{Id: uint64(e.ID), Reason: uint32(e.Reason), Token: e.Token, Why: Clip(e.Why, maxWhy)})
 	}
 	return &Frame{Body: &Frame_Results{to}}
 }
@@ -80,12 +79,8 @@ func decodeResults(r *Results, slot messages.EngineID, l *Limits) (*messages.Ste
 			return nil, fmt.Errorf("request %d has %d cached tokens and %d log probabilities of its prompt", p.GetId(), p.GetCachedTokens(), len(p.GetLogprobs()))
 		}
 		result := messages.PromptResult{ID: messages.RequestID(p.GetId()), CachedTokens: cached}
-		for _, position := range p.GetLogprobs() {
-			to, err := decodePosition(position, l)
-			if err != nil || to == nil {
-				return nil, fmt.Errorf("request %d: a position of the prompt: %w", p.GetId(), err)
-			}
-			result.Logprobs = append(result.Logprobs, *to)
+		if result.Logprobs, err = decodePositions(result.ID, p.GetLogprobs(), l); err != nil {
+			return nil, err
 		}
 		m.Prompts = append(m.Prompts, result)
 	}
@@ -119,9 +114,19 @@ func EncodeCacheDescribed(m *messages.CacheDescribed) (*Bulk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bulk{Body: &Bulk_CacheDescribed{&Described{
-		Epoch: uint32(m.Epoch), Ticket: uint64(m.Ticket), Json: text, Text: m.View.Text(false), TextWithAges: m.View.Text(true),
-	}}}, nil
+	d := &Described{Epoch: uint32(m.Epoch), Ticket: uint64(m.Ticket), Json: text, Text: m.View.Text(false), TextWithAges: m.View.Text(true)}
+	if n := d.bytes(); n > maxBytes {
+		d.Text = fmt.Sprintf("The description has %d bytes; at most %d travel between nodes. Ask for fewer nodes or tokens.\n", n, maxBytes)
+		d.TextWithAges = d.Text
+		if d.Json, err = json.Marshal(map[string]string{"error": d.Text}); err != nil {
+			return nil, err
+		}
+	}
+	return &Bulk{Body: &Bulk_CacheDescribed{d}}, nil
+}
+
+func (x *Described) bytes() int {
+	return len(x.GetJson()) + len(x.GetText()) + len(x.GetTextWithAges())
 }
 
 var eventKinds = []messages.CacheEventKind{"", messages.PagesStored, messages.PagesRemoved, messages.PagesCleared}
@@ -198,7 +203,7 @@ func DecodeUpBulk(b *Bulk, slot messages.EngineID) (messages.ToDispatch, error) 
 	switch b := b.Body.(type) {
 	case *Bulk_CacheDescribed:
 		d := b.CacheDescribed
-		if n := len(d.GetJson()) + len(d.GetText()) + len(d.GetTextWithAges()); n > maxBytes || !json.Valid(d.GetJson()) {
+		if n := d.bytes(); n > maxBytes || !json.Valid(d.GetJson()) {
 			return nil, fmt.Errorf("a description of %d bytes is too long or not JSON", n)
 		}
 		return &messages.CacheDescribed{Header: header(slot, d.GetEpoch()), Ticket: messages.Ticket(d.GetTicket()), View: &view{d.GetJson(), d.GetText(), d.GetTextWithAges()}}, nil

@@ -545,6 +545,7 @@ type Bulk struct {
 	//	*Bulk_CacheDescribed
 	//	*Bulk_CacheChanged
 	//	*Bulk_Finish
+	//	*Bulk_PromptLogprobs
 	Body          isBulk_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -623,6 +624,15 @@ func (x *Bulk) GetFinish() *Finish {
 	return nil
 }
 
+func (x *Bulk) GetPromptLogprobs() *PromptLogprobs {
+	if x != nil {
+		if x, ok := x.Body.(*Bulk_PromptLogprobs); ok {
+			return x.PromptLogprobs
+		}
+	}
+	return nil
+}
+
 type isBulk_Body interface {
 	isBulk_Body()
 }
@@ -647,6 +657,11 @@ type Bulk_Finish struct {
 	Finish *Finish `protobuf:"bytes,4,opt,name=finish,proto3,oneof"`
 }
 
+type Bulk_PromptLogprobs struct {
+	// From an engine to a gateway, before the Results with that prompt.
+	PromptLogprobs *PromptLogprobs `protobuf:"bytes,5,opt,name=prompt_logprobs,json=promptLogprobs,proto3,oneof"`
+}
+
 func (*Bulk_Enqueue) isBulk_Body() {}
 
 func (*Bulk_CacheDescribed) isBulk_Body() {}
@@ -654,6 +669,81 @@ func (*Bulk_CacheDescribed) isBulk_Body() {}
 func (*Bulk_CacheChanged) isBulk_Body() {}
 
 func (*Bulk_Finish) isBulk_Body() {}
+
+func (*Bulk_PromptLogprobs) isBulk_Body() {}
+
+// PromptLogprobs are log probabilities of a long prompt, which may take several of these.
+type PromptLogprobs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The engine's.
+	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the request.
+	Id uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How many positions have come before. 0 begins anew.
+	From uint64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	// Of the next positions.
+	Logprobs      []*Position `protobuf:"bytes,4,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromptLogprobs) Reset() {
+	*x = PromptLogprobs{}
+	mi := &file_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromptLogprobs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromptLogprobs) ProtoMessage() {}
+
+func (x *PromptLogprobs) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromptLogprobs.ProtoReflect.Descriptor instead.
+func (*PromptLogprobs) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PromptLogprobs) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *PromptLogprobs) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PromptLogprobs) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *PromptLogprobs) GetLogprobs() []*Position {
+	if x != nil {
+		return x.Logprobs
+	}
+	return nil
+}
 
 // Enqueue submits requests.
 type Enqueue struct {
@@ -668,7 +758,7 @@ type Enqueue struct {
 
 func (x *Enqueue) Reset() {
 	*x = Enqueue{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +770,7 @@ func (x *Enqueue) String() string {
 func (*Enqueue) ProtoMessage() {}
 
 func (x *Enqueue) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +783,7 @@ func (x *Enqueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enqueue.ProtoReflect.Descriptor instead.
 func (*Enqueue) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Enqueue) GetEpoch() uint32 {
@@ -739,7 +829,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +841,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +854,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Request) GetId() uint64 {
@@ -884,7 +974,7 @@ type Params struct {
 
 func (x *Params) Reset() {
 	*x = Params{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -896,7 +986,7 @@ func (x *Params) String() string {
 func (*Params) ProtoMessage() {}
 
 func (x *Params) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -909,7 +999,7 @@ func (x *Params) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Params.ProtoReflect.Descriptor instead.
 func (*Params) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Params) GetTemperature() float32 {
@@ -1058,7 +1148,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1160,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1173,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Finish) GetEpoch() uint32 {
@@ -1113,7 +1203,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1215,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1228,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Ask) GetEpoch() uint32 {
@@ -1174,7 +1264,7 @@ type Describe struct {
 
 func (x *Describe) Reset() {
 	*x = Describe{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1276,7 @@ func (x *Describe) String() string {
 func (*Describe) ProtoMessage() {}
 
 func (x *Describe) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1289,7 @@ func (x *Describe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Describe.ProtoReflect.Descriptor instead.
 func (*Describe) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Describe) GetEpoch() uint32 {
@@ -1248,7 +1338,7 @@ type EpochStarted struct {
 
 func (x *EpochStarted) Reset() {
 	*x = EpochStarted{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1350,7 @@ func (x *EpochStarted) String() string {
 func (*EpochStarted) ProtoMessage() {}
 
 func (x *EpochStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1363,7 @@ func (x *EpochStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EpochStarted.ProtoReflect.Descriptor instead.
 func (*EpochStarted) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EpochStarted) GetEpoch() uint32 {
@@ -1303,7 +1393,7 @@ type EpochEnded struct {
 
 func (x *EpochEnded) Reset() {
 	*x = EpochEnded{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1405,7 @@ func (x *EpochEnded) String() string {
 func (*EpochEnded) ProtoMessage() {}
 
 func (x *EpochEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1418,7 @@ func (x *EpochEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EpochEnded.ProtoReflect.Descriptor instead.
 func (*EpochEnded) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EpochEnded) GetEpoch() uint32 {
@@ -1395,7 +1485,7 @@ type Results struct {
 
 func (x *Results) Reset() {
 	*x = Results{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1497,7 @@ func (x *Results) String() string {
 func (*Results) ProtoMessage() {}
 
 func (x *Results) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1510,7 @@ func (x *Results) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Results.ProtoReflect.Descriptor instead.
 func (*Results) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Results) GetEpoch() uint32 {
@@ -1501,14 +1591,16 @@ type Prompt struct {
 	// Tokens that the prefix cache had.
 	CachedTokens uint64 `protobuf:"varint,2,opt,name=cached_tokens,json=cachedTokens,proto3" json:"cached_tokens,omitempty"`
 	// Of its tokens, if they were asked for.
-	Logprobs      []*Position `protobuf:"bytes,3,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
+	Logprobs []*Position `protobuf:"bytes,3,rep,name=logprobs,proto3" json:"logprobs,omitempty"`
+	// They have come before, as PromptLogprobs.
+	Apart         bool `protobuf:"varint,4,opt,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1612,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1625,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Prompt) GetId() uint64 {
@@ -1557,6 +1649,13 @@ func (x *Prompt) GetLogprobs() []*Position {
 	return nil
 }
 
+func (x *Prompt) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
 // Position has the log probabilities of a position: the chosen token first.
 type Position struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1570,7 +1669,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1681,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1694,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Position) GetTokens() []int32 {
@@ -1629,7 +1728,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1740,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1753,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ended) GetId() uint64 {
@@ -1700,7 +1799,7 @@ type Flushed struct {
 
 func (x *Flushed) Reset() {
 	*x = Flushed{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1811,7 @@ func (x *Flushed) String() string {
 func (*Flushed) ProtoMessage() {}
 
 func (x *Flushed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1824,7 @@ func (x *Flushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushed.ProtoReflect.Descriptor instead.
 func (*Flushed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Flushed) GetEpoch() uint32 {
@@ -1766,7 +1865,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1877,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1890,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Audited) GetEpoch() uint32 {
@@ -1841,7 +1940,7 @@ type Described struct {
 
 func (x *Described) Reset() {
 	*x = Described{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +1952,7 @@ func (x *Described) String() string {
 func (*Described) ProtoMessage() {}
 
 func (x *Described) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +1965,7 @@ func (x *Described) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Described.ProtoReflect.Descriptor instead.
 func (*Described) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Described) GetEpoch() uint32 {
@@ -1919,7 +2018,7 @@ type CacheChanged struct {
 
 func (x *CacheChanged) Reset() {
 	*x = CacheChanged{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2030,7 @@ func (x *CacheChanged) String() string {
 func (*CacheChanged) ProtoMessage() {}
 
 func (x *CacheChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2043,7 @@ func (x *CacheChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheChanged.ProtoReflect.Descriptor instead.
 func (*CacheChanged) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CacheChanged) GetEpoch() uint32 {
@@ -1981,7 +2080,7 @@ type CacheEvent struct {
 
 func (x *CacheEvent) Reset() {
 	*x = CacheEvent{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2092,7 @@ func (x *CacheEvent) String() string {
 func (*CacheEvent) ProtoMessage() {}
 
 func (x *CacheEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2105,7 @@ func (x *CacheEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheEvent.ProtoReflect.Descriptor instead.
 func (*CacheEvent) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CacheEvent) GetKind() uint32 {
@@ -2058,7 +2157,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2169,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2182,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Hello) GetProtocol() uint32 {
@@ -2204,7 +2303,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2315,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2328,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Model) GetName() string {
@@ -2308,7 +2407,7 @@ type OpenLink struct {
 
 func (x *OpenLink) Reset() {
 	*x = OpenLink{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2419,7 @@ func (x *OpenLink) String() string {
 func (*OpenLink) ProtoMessage() {}
 
 func (x *OpenLink) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2432,7 @@ func (x *OpenLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenLink.ProtoReflect.Descriptor instead.
 func (*OpenLink) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OpenLink) GetHello() *Hello {
@@ -2361,7 +2460,7 @@ type LinkOpened struct {
 
 func (x *LinkOpened) Reset() {
 	*x = LinkOpened{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2472,7 @@ func (x *LinkOpened) String() string {
 func (*LinkOpened) ProtoMessage() {}
 
 func (x *LinkOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2485,7 @@ func (x *LinkOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkOpened.ProtoReflect.Descriptor instead.
 func (*LinkOpened) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LinkOpened) GetKey() string {
@@ -2407,7 +2506,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2518,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2531,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Fetch) GetHash() string {
@@ -2455,7 +2554,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2566,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2579,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Report) GetKind() string {
@@ -2508,7 +2607,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2619,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2632,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Reported) GetAnswer() []byte {
@@ -2562,7 +2661,7 @@ type Texts struct {
 
 func (x *Texts) Reset() {
 	*x = Texts{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2673,7 @@ func (x *Texts) String() string {
 func (*Texts) ProtoMessage() {}
 
 func (x *Texts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2686,7 @@ func (x *Texts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Texts.ProtoReflect.Descriptor instead.
 func (*Texts) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Texts) GetFiles() map[string][]byte {
@@ -2639,7 +2738,7 @@ type Recommended struct {
 
 func (x *Recommended) Reset() {
 	*x = Recommended{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2750,7 @@ func (x *Recommended) String() string {
 func (*Recommended) ProtoMessage() {}
 
 func (x *Recommended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2763,7 @@ func (x *Recommended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recommended.ProtoReflect.Descriptor instead.
 func (*Recommended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Recommended) GetDoSample() bool {
@@ -2747,13 +2846,19 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\"/\n" +
 	"\x05Piece\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\x8c\x02\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xda\x02\n" +
 	"\x04Bulk\x126\n" +
 	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x12G\n" +
 	"\x0fcache_described\x18\x02 \x01(\v2\x1c.troupe.cluster.v1.DescribedH\x00R\x0ecacheDescribed\x12F\n" +
 	"\rcache_changed\x18\x03 \x01(\v2\x1f.troupe.cluster.v1.CacheChangedH\x00R\fcacheChanged\x123\n" +
-	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finishB\x06\n" +
-	"\x04body\"W\n" +
+	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finish\x12L\n" +
+	"\x0fprompt_logprobs\x18\x05 \x01(\v2!.troupe.cluster.v1.PromptLogprobsH\x00R\x0epromptLogprobsB\x06\n" +
+	"\x04body\"\x83\x01\n" +
+	"\x0ePromptLogprobs\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\x127\n" +
+	"\blogprobs\x18\x04 \x03(\v2\x1b.troupe.cluster.v1.PositionR\blogprobs\"W\n" +
 	"\aEnqueue\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.troupe.cluster.v1.RequestR\brequests\"\x98\x02\n" +
@@ -2826,11 +2931,12 @@ const file_wire_proto_rawDesc = "" +
 	"\x06tokens\x18\b \x03(\x05R\x06tokens\x127\n" +
 	"\blogprobs\x18\t \x03(\v2\x1b.troupe.cluster.v1.PositionR\blogprobs\x12.\n" +
 	"\x05ended\x18\n" +
-	" \x03(\v2\x18.troupe.cluster.v1.EndedR\x05ended\"v\n" +
+	" \x03(\v2\x18.troupe.cluster.v1.EndedR\x05ended\"\x8c\x01\n" +
 	"\x06Prompt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12#\n" +
 	"\rcached_tokens\x18\x02 \x01(\x04R\fcachedTokens\x127\n" +
-	"\blogprobs\x18\x03 \x03(\v2\x1b.troupe.cluster.v1.PositionR\blogprobs\">\n" +
+	"\blogprobs\x18\x03 \x03(\v2\x1b.troupe.cluster.v1.PositionR\blogprobs\x12\x14\n" +
+	"\x05apart\x18\x04 \x01(\bR\x05apart\">\n" +
 	"\bPosition\x12\x16\n" +
 	"\x06tokens\x18\x01 \x03(\x05R\x06tokens\x12\x1a\n" +
 	"\blogprobs\x18\x02 \x03(\x02R\blogprobs\"W\n" +
@@ -2937,76 +3043,79 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_wire_proto_goTypes = []any{
-	(*Frame)(nil),        // 0: troupe.cluster.v1.Frame
-	(*Heartbeat)(nil),    // 1: troupe.cluster.v1.Heartbeat
-	(*Load)(nil),         // 2: troupe.cluster.v1.Load
-	(*Goodbye)(nil),      // 3: troupe.cluster.v1.Goodbye
-	(*Piece)(nil),        // 4: troupe.cluster.v1.Piece
-	(*Bulk)(nil),         // 5: troupe.cluster.v1.Bulk
-	(*Enqueue)(nil),      // 6: troupe.cluster.v1.Enqueue
-	(*Request)(nil),      // 7: troupe.cluster.v1.Request
-	(*Params)(nil),       // 8: troupe.cluster.v1.Params
-	(*Finish)(nil),       // 9: troupe.cluster.v1.Finish
-	(*Ask)(nil),          // 10: troupe.cluster.v1.Ask
-	(*Describe)(nil),     // 11: troupe.cluster.v1.Describe
-	(*EpochStarted)(nil), // 12: troupe.cluster.v1.EpochStarted
-	(*EpochEnded)(nil),   // 13: troupe.cluster.v1.EpochEnded
-	(*Results)(nil),      // 14: troupe.cluster.v1.Results
-	(*Prompt)(nil),       // 15: troupe.cluster.v1.Prompt
-	(*Position)(nil),     // 16: troupe.cluster.v1.Position
-	(*Ended)(nil),        // 17: troupe.cluster.v1.Ended
-	(*Flushed)(nil),      // 18: troupe.cluster.v1.Flushed
-	(*Audited)(nil),      // 19: troupe.cluster.v1.Audited
-	(*Described)(nil),    // 20: troupe.cluster.v1.Described
-	(*CacheChanged)(nil), // 21: troupe.cluster.v1.CacheChanged
-	(*CacheEvent)(nil),   // 22: troupe.cluster.v1.CacheEvent
-	(*Hello)(nil),        // 23: troupe.cluster.v1.Hello
-	(*Model)(nil),        // 24: troupe.cluster.v1.Model
-	(*OpenLink)(nil),     // 25: troupe.cluster.v1.OpenLink
-	(*LinkOpened)(nil),   // 26: troupe.cluster.v1.LinkOpened
-	(*Fetch)(nil),        // 27: troupe.cluster.v1.Fetch
-	(*Report)(nil),       // 28: troupe.cluster.v1.Report
-	(*Reported)(nil),     // 29: troupe.cluster.v1.Reported
-	(*Texts)(nil),        // 30: troupe.cluster.v1.Texts
-	(*Recommended)(nil),  // 31: troupe.cluster.v1.Recommended
-	nil,                  // 32: troupe.cluster.v1.Texts.FilesEntry
+	(*Frame)(nil),          // 0: troupe.cluster.v1.Frame
+	(*Heartbeat)(nil),      // 1: troupe.cluster.v1.Heartbeat
+	(*Load)(nil),           // 2: troupe.cluster.v1.Load
+	(*Goodbye)(nil),        // 3: troupe.cluster.v1.Goodbye
+	(*Piece)(nil),          // 4: troupe.cluster.v1.Piece
+	(*Bulk)(nil),           // 5: troupe.cluster.v1.Bulk
+	(*PromptLogprobs)(nil), // 6: troupe.cluster.v1.PromptLogprobs
+	(*Enqueue)(nil),        // 7: troupe.cluster.v1.Enqueue
+	(*Request)(nil),        // 8: troupe.cluster.v1.Request
+	(*Params)(nil),         // 9: troupe.cluster.v1.Params
+	(*Finish)(nil),         // 10: troupe.cluster.v1.Finish
+	(*Ask)(nil),            // 11: troupe.cluster.v1.Ask
+	(*Describe)(nil),       // 12: troupe.cluster.v1.Describe
+	(*EpochStarted)(nil),   // 13: troupe.cluster.v1.EpochStarted
+	(*EpochEnded)(nil),     // 14: troupe.cluster.v1.EpochEnded
+	(*Results)(nil),        // 15: troupe.cluster.v1.Results
+	(*Prompt)(nil),         // 16: troupe.cluster.v1.Prompt
+	(*Position)(nil),       // 17: troupe.cluster.v1.Position
+	(*Ended)(nil),          // 18: troupe.cluster.v1.Ended
+	(*Flushed)(nil),        // 19: troupe.cluster.v1.Flushed
+	(*Audited)(nil),        // 20: troupe.cluster.v1.Audited
+	(*Described)(nil),      // 21: troupe.cluster.v1.Described
+	(*CacheChanged)(nil),   // 22: troupe.cluster.v1.CacheChanged
+	(*CacheEvent)(nil),     // 23: troupe.cluster.v1.CacheEvent
+	(*Hello)(nil),          // 24: troupe.cluster.v1.Hello
+	(*Model)(nil),          // 25: troupe.cluster.v1.Model
+	(*OpenLink)(nil),       // 26: troupe.cluster.v1.OpenLink
+	(*LinkOpened)(nil),     // 27: troupe.cluster.v1.LinkOpened
+	(*Fetch)(nil),          // 28: troupe.cluster.v1.Fetch
+	(*Report)(nil),         // 29: troupe.cluster.v1.Report
+	(*Reported)(nil),       // 30: troupe.cluster.v1.Reported
+	(*Texts)(nil),          // 31: troupe.cluster.v1.Texts
+	(*Recommended)(nil),    // 32: troupe.cluster.v1.Recommended
+	nil,                    // 33: troupe.cluster.v1.Texts.FilesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
 	3,  // 1: troupe.cluster.v1.Frame.goodbye:type_name -> troupe.cluster.v1.Goodbye
 	4,  // 2: troupe.cluster.v1.Frame.piece:type_name -> troupe.cluster.v1.Piece
-	10, // 3: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
-	10, // 4: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
-	11, // 5: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
-	12, // 6: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
-	13, // 7: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
-	14, // 8: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
-	18, // 9: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
-	18, // 10: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
-	19, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
+	11, // 3: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
+	11, // 4: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
+	12, // 5: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
+	13, // 6: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
+	14, // 7: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
+	15, // 8: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
+	19, // 9: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
+	19, // 10: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
+	20, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
 	2,  // 12: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
-	6,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
-	20, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
-	21, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
-	9,  // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
-	7,  // 17: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
-	8,  // 18: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
-	15, // 19: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
-	16, // 20: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
-	17, // 21: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
-	16, // 22: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
-	22, // 23: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
-	24, // 24: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
-	23, // 25: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
-	32, // 26: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
-	31, // 27: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	7,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
+	21, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
+	22, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
+	10, // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
+	6,  // 17: troupe.cluster.v1.Bulk.prompt_logprobs:type_name -> troupe.cluster.v1.PromptLogprobs
+	17, // 18: troupe.cluster.v1.PromptLogprobs.logprobs:type_name -> troupe.cluster.v1.Position
+	8,  // 19: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
+	9,  // 20: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
+	16, // 21: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
+	17, // 22: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
+	18, // 23: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
+	17, // 24: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
+	23, // 25: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
+	25, // 26: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
+	24, // 27: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
+	33, // 28: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
+	32, // 29: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3033,15 +3142,16 @@ func file_wire_proto_init() {
 		(*Bulk_CacheDescribed)(nil),
 		(*Bulk_CacheChanged)(nil),
 		(*Bulk_Finish)(nil),
+		(*Bulk_PromptLogprobs)(nil),
 	}
-	file_wire_proto_msgTypes[31].OneofWrappers = []any{}
+	file_wire_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

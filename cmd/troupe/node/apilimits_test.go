@@ -110,16 +110,20 @@ func TestEnginesAcceptWhatTheAPIAccepts(t *testing.T) {
 
 // crosses sends requests as a gateway does, and reports why the engine refuses them.
 func crosses(list []*messages.EngineRequest, limits *wire.Limits) error {
-	data, err := proto.Marshal(wire.EncodeEnqueue(&messages.EnqueueRequests{Requests: list}, 0))
-	if err != nil {
-		return err
+	for _, b := range wire.EncodeEnqueue(&messages.EnqueueRequests{Requests: list}, 0) {
+		data, err := proto.Marshal(b)
+		if err != nil {
+			return err
+		}
+		var there wire.Bulk
+		if err := proto.Unmarshal(data, &there); err != nil {
+			return err
+		}
+		if _, err = wire.DecodeDownBulk(&there, 1, 0, limits); err != nil {
+			return err
+		}
 	}
-	var b wire.Bulk
-	if err := proto.Unmarshal(data, &b); err != nil {
-		return err
-	}
-	_, err = wire.DecodeDownBulk(&b, 1, 0, limits)
-	return err
+	return nil
 }
 
 // An engine takes from a gateway what its own intake would accept, and no more: a larger
