@@ -17,11 +17,12 @@ type portalActor struct {
 
 func (e *Engine) portalProps(opt shell.Options, more []actor.PropsOption) *actor.Props {
 	var failed *messages.FailEpoch // the next incarnation handles it
-	opt.OnPanic = func(_ actor.Context, _ any, fail *messages.FailEpoch) { failed = fail }
+	var lost any                   // the message of the panic
+	opt.OnPanic = func(_ actor.Context, msg any, fail *messages.FailEpoch) { failed, lost = fail, msg }
 	return actor.PropsFromProducer(func() actor.Actor {
 		p := &portalActor{}
 		if old := e.portal; old != nil {
-			e.portal = portal.Next(old)
+			e.portal, lost = portal.Next(old, lost), nil
 			p.over = &messages.FailEpoch{From: messages.Portal, Cause: "bug in the server: the portal panicked and was restarted; please report it"}
 			if why := e.planned.Swap(nil); why != nil {
 				p.over.Cause, p.over.Planned = *why, true

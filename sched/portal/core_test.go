@@ -213,6 +213,36 @@ func TestAGapFailsTheEngine(t *testing.T) {
 	}
 }
 
+// After a panic, the next portal ends the newest epoch that the panicked one was told of,
+// also if it panicked on that message, and hears the epoch that follows.
+func TestThePortalEndsTheNewestEpoch(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lost any
+		want messages.Header
+	}{
+		{"an operator restarts it", nil, at(0, 3)},
+		{"results", &messages.StepResults{Header: at(0, 3)}, at(0, 3)},
+		{"the next epoch", &messages.EpochStarted{Header: at(0, 4)}, at(0, 4)},
+		{"the present epoch", &messages.EpochStarted{Header: at(0, 3)}, at(0, 3)},
+		{"an older epoch", &messages.EpochStarted{Header: at(0, 2)}, at(0, 3)},
+		{"the end of an epoch", &messages.EpochEnded{Header: at(0, 3)}, at(0, 3)},
+	} {
+		s := newScene(t)
+		s.up(3)
+		s.Core = Next(s.Core, c.lost)
+		fail := only[*messages.FailEpoch](t, s.step(&messages.FailEpoch{From: messages.Portal, Cause: "a panic"}), messages.Supervisor)
+		if fail.Header != c.want {
+			t.Errorf("%s: it ends %+v, want %+v", c.name, fail.Header, c.want)
+		}
+		s.step(&messages.GatewayJoined{Gateway: 1})
+		s.step(&messages.EpochEnded{Header: c.want})
+		if started := sent[*messages.EpochStarted](s.up(int(c.want.Epoch)+1), messages.Intake); len(started) != 1 || started[0].Header != at(1, 1) {
+			t.Errorf("%s: the gateway hears %v", c.name, started)
+		}
+	}
+}
+
 // world plays gateways and an engine at random and keeps a slow account of what each
 // request has got.
 type world struct {

@@ -3,10 +3,15 @@ package portal
 import "github.com/troupe-engine/troupe/messages"
 
 // Next returns the Core that follows one that panicked, without gateways and with the
-// engine down. Its epochs follow those that gateways know.
-func Next(old *Core) *Core {
+// engine down. Its epochs follow those that gateways know. The message of the panic is
+// lost; if it was an EpochStarted, that epoch is the one that must end. Without its number
+// it would go on, and no gateway would ever hear of it.
+func Next(old *Core, lost any) *Core {
 	c := New()
 	c.engine, c.epochs = old.engine, old.epochs
+	if m, ok := lost.(*messages.EpochStarted); ok && m.Epoch > c.engine.Epoch {
+		c.engine = m.Header
+	}
 	return c
 }
 

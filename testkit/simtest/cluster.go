@@ -156,10 +156,6 @@ func frame(msg any) any {
 	return text
 }
 
-func (e *engine) newPortal() {
-	e.portal, e.given = portal.New(), map[messages.RequestID]messages.EngineID{}
-}
-
 // stepPortal runs the portal and checks that it asks the engine to release all requests of
 // a gateway that leaves.
 func (e *engine) stepPortal(msg messages.ToPortal) {
@@ -193,13 +189,33 @@ func (e *engine) stepPortal(msg messages.ToPortal) {
 	}
 }
 
-// crashPortal ends all links and the epoch of the engine.
-func (e *engine) crashPortal() {
-	e.newPortal()
+const portalCrashed = "the portal crashed"
+
+// crashPortal ends all links. The next portal asks the supervisor to end the engine's epoch;
+// it may crash while it does.
+func (e *engine) crashPortal(lost any) {
+	e.portal = portal.Next(e.portal, lost)
+	clear(e.given)
 	for _, b := range e.bridges {
 		if b.engine == e {
 			b.cut()
 		}
 	}
-	e.end(nil)
+	over := &messages.FailEpoch{From: messages.Portal, Cause: portalCrashed}
+	if e.crashes(messages.Portal, over) {
+		e.crashPortal(over)
+		return
+	}
+	e.portal.Handle(e.now(), over, &e.out)
+	for _, s := range e.out.Sends {
+		e.send(e.at(messages.Portal), s.To, s.Msg)
+	}
+	e.out.Reset()
+}
+
+// checkUp verifies that a gateway can use an engine when nothing is left to do.
+func (b *bridge) checkUp() {
+	if !b.gateway.dead && !b.engine.dead && !b.near.Up() {
+		b.fail("engine %d runs epoch %d, but gateway %d does not use it: %q", b.engine.id, b.engine.epoch, b.gateway.slot, b.near.Cause())
+	}
 }

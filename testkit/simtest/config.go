@@ -55,9 +55,10 @@ type Config struct {
 	Crashes      float64
 	DeviceErrors float64
 	// CrashRole panics at the CrashAt-th message that it gets, counted from 1;
-	// 0: nowhere.
+	// 0: nowhere. With CrashOn only messages of that type count. Example EpochStarted.
 	CrashRole messages.Actor
 	CrashAt   int
+	CrashOn   string
 	// Cancels is the share of calls that are dropped or aborted at some time.
 	Cancels float64
 	// SuspectLimit is intake's; 0 keeps quarantine out of the run.
@@ -69,8 +70,8 @@ type Config struct {
 
 // String names the run in failures.
 func (c Config) String() string {
-	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t gateways=%d cuts=%g deaths=%g poison=%t once=%t",
-		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Gateways, c.Cuts, c.Deaths, c.Poison, c.AtOnce)
+	return fmt.Sprintf("TROUPE_SEED=%d page=%d pages=%d rows=%d chunk=%d prefill=%d context=%d nocache=%t retract=%d flight=%d tokens=%d target=%v preempt=%t ratio=%g crashes=%g errors=%g cancels=%g suspects=%d crash=%s@%d on=%s requests=%d policy=%s aging=%v eviction=%s contiguous=%t conservative=%g engines=%d cluster=%t gateways=%d cuts=%g deaths=%g poison=%t once=%t",
+		c.Seed, c.PageSize, c.Pages, c.MaxRunning, c.Chunk, c.MaxPrefill, c.ContextLength, c.CacheDisabled, c.RetractEvery, c.StepsInFlight, c.TokensPerStep, c.Target, c.Preemption, c.Ratio, c.Crashes, c.DeviceErrors, c.Cancels, c.SuspectLimit, c.CrashRole, c.CrashAt, c.CrashOn, c.Requests, c.Policy.SchedulePolicy, c.Policy.Aging, c.Eviction, c.Contiguous, c.Conservative, c.Engines, c.Cluster, c.Gateways, c.Cuts, c.Deaths, c.Poison, c.AtOnce)
 }
 
 // capacity is what bounds prompt and output of one request together, in tokens.

@@ -22,7 +22,8 @@
 //   - at the end: each request ended exactly once with exactly the tokens,
 //     reasons and log probabilities of fakemodel.Expected; nothing is leased
 //     or locked; no audit failed; the device saw no illegal step. The clients of
-//     a dead gateway have the first tokens, its requests hold nothing
+//     a dead gateway have the first tokens, its requests hold nothing. Each gateway
+//     can use each engine again, unless one of them is dead
 //
 // # Parts
 //

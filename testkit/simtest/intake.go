@@ -123,6 +123,12 @@ func (g *gateway) askAudit() {
 	g.send(g.at(messages.Client), messages.Intake, &messages.AskAudit{Reply: reply})
 }
 
+func (g *gateway) askTree() {
+	reply := make(chan *messages.CacheDescribed, 1)
+	g.trees = append(g.trees, reply)
+	g.send(g.at(messages.Client), messages.Intake, &messages.AskCacheTree{Reply: reply})
+}
+
 // askLast empties the cache once everything is over, and counts.
 func (w *World) askLast() bool {
 	if w.last {
@@ -131,6 +137,7 @@ func (w *World) askLast() bool {
 	w.last = true
 	for _, g := range w.livingGateways() {
 		g.askAudit()
+		g.askTree()
 		g.askFlush()
 		g.askAudit()
 	}
@@ -289,6 +296,9 @@ func (w *World) finish() {
 	for _, e := range w.livingEngines() {
 		e.finish()
 	}
+	for _, b := range w.bridges {
+		b.checkUp()
+	}
 	if w.stats.Steps > 0 && w.stats.Epochs == 1 && w.stats.Audits == 0 {
 		w.fail("no audit passed")
 	}
@@ -307,6 +317,11 @@ func (g *gateway) finish() {
 	for _, reply := range g.flushes {
 		if len(reply) != 1 {
 			g.fail("a flush has no answer")
+		}
+	}
+	for _, reply := range g.trees {
+		if len(reply) != 1 {
+			g.fail("a question for the cache's tree has no answer")
 		}
 	}
 	for _, reply := range g.audits {

@@ -3,6 +3,7 @@ package simtest
 import (
 	"math/bits"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -73,6 +74,7 @@ func (s *Stats) add(o Stats) {
 	s.Several += o.Several
 	s.Cuts += o.Cuts
 	s.Deaths += o.Deaths
+	s.Aimed += o.Aimed
 }
 
 func TestRandomSchedules(t *testing.T) {
@@ -234,6 +236,42 @@ func TestClusterCrashPoints(t *testing.T) {
 	if want := points * 3; total.Cuts < want {
 		t.Errorf("%d runs had %d cuts, want at least %d: too few crashed", len(configs), total.Cuts, want)
 	}
+}
+
+// TestPortalCrashPoints panics in the portal at each type of message that it handles, the
+// first ones and some later ones. Epochs come and go meanwhile.
+func TestPortalCrashPoints(t *testing.T) {
+	from, to := seeds(t, 24, 1000)
+	for _, on := range portalMessages(t) {
+		total := runAll(t, from, to, func(seed uint64) Config {
+			return Config{
+				Seed: seed, Requests: 24, PageSize: 4, Pages: 40, MaxRunning: 4, Chunk: 16, ContextLength: 60, Ratio: 0.1, Cancels: 0.2,
+				StepsInFlight: 1 + int(seed%2), Cluster: true, Gateways: 2, Engines: 1 + int(seed/2%2), Crashes: 0.003,
+				CrashRole: messages.Portal, CrashAt: 1 + int(seed/4%4), CrashOn: on,
+			}
+		})
+		if t.Failed() {
+			return
+		}
+		if to-from > 20 && total.Aimed == 0 {
+			t.Errorf("in %d runs no portal crashed at a %s", to-from, on)
+		}
+	}
+}
+
+// portalMessages are the types that a portal accepts, from the source.
+func portalMessages(t *testing.T) (names []string) {
+	source, err := os.ReadFile("../../messages/portal.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`func \(\*(\w+)\) toPortal\(\)`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < 15 {
+		t.Fatalf("messages/portal.go names only %v", names)
+	}
+	return names
 }
 
 // A run replays from its seed, message for message.

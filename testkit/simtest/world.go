@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
@@ -78,6 +79,7 @@ type Stats struct {
 	Several int
 	Cuts    int // of links
 	Deaths  int // of processes
+	Aimed   int // crashes at CrashAt
 }
 
 // maxDeliveries bounds a run: a longer one is a livelock.
@@ -133,7 +135,7 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 func (e *engine) begin() {
 	e.device, e.fatal = fakemodel.New(e.cfg.model()), false
 	if e.cfg.Cluster {
-		e.newPortal()
+		e.portal, e.given = portal.New(), map[messages.RequestID]messages.EngineID{}
 	}
 }
 
@@ -233,7 +235,7 @@ func (w *World) deliver(l way, msg any) {
 		e.count(msg, -1)
 		e.frozen.arrived(e, l.to.role, msg)
 	}
-	if w.crashes(l.to.role) {
+	if w.crashes(l.to.role, msg) {
 		_, results := msg.(*messages.StepResults)
 		again := l.to.role == messages.Intake && (!results || w.several() && w.rnd.IntN(2) == 0)
 		if again {
@@ -309,16 +311,22 @@ func (w *World) holder(at place) *gateway {
 }
 
 // crashes decides whether a role panics at the message that it gets now.
-func (w *World) crashes(to messages.Actor) bool {
+func (w *World) crashes(to messages.Actor, msg any) bool {
 	if to == messages.Supervisor {
 		return false
 	}
-	if to == w.cfg.CrashRole && w.cfg.CrashAt > 0 {
-		w.crashCount++
-		return w.crashCount == w.cfg.CrashAt
+	if to == w.cfg.CrashRole && w.cfg.CrashAt > 0 && (w.cfg.CrashOn == "" || w.cfg.CrashOn == kind(msg)) {
+		if w.crashCount++; w.crashCount != w.cfg.CrashAt {
+			return false
+		}
+		w.stats.Aimed++
+		return true
 	}
 	return w.cfg.Crashes > 0 && w.rnd.Float64() < w.cfg.Crashes
 }
+
+// kind is the type of a message, without its package.
+func kind(msg any) string { return strings.TrimPrefix(fmt.Sprintf("%T", msg), "*messages.") }
 
 // step runs one core. A violation is a finding, not a crash.
 func (w *World) step(to place, msg any) {
@@ -369,7 +377,7 @@ func (w *World) step(to place, msg any) {
 func (e *engine) failEpoch(m *messages.FailEpoch) {
 	switch {
 	case m.Epoch != 0 && m.Epoch != e.epoch:
-	case m.From == messages.Former && e.cfg.DeviceErrors > 0, m.From == messages.Dispatch:
+	case m.From == messages.Former && e.cfg.DeviceErrors > 0, m.From == messages.Dispatch, m.Cause == portalCrashed:
 		e.end(m.Suspects)
 	default:
 		e.fail("%s fails the epoch: %s", m.From, m.Cause)
@@ -395,7 +403,7 @@ func (w *World) crash(to place, msg any, again bool) {
 	case messages.Link:
 		to.link.cut()
 	case messages.Portal:
-		to.engine.crashPortal()
+		to.engine.crashPortal(msg)
 	case messages.Dispatch:
 		to.gateway.crashDispatch()
 	default:
