@@ -4,6 +4,7 @@ package golden
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,5 +45,15 @@ func difference(a, b string) (line int, restA, restB string) {
 	for len(linesA) > 0 && len(linesB) > 0 && linesA[len(linesA)-1] == linesB[len(linesB)-1] {
 		linesA, linesB = linesA[:len(linesA)-1], linesB[:len(linesB)-1]
 	}
-	return line + 1, strings.Join(linesA, ""), strings.Join(linesB, "")
+	return line + 1, first(linesA), first(linesB)
+}
+
+// first joins the first lines: two long texts that differ in two places differ in all
+// lines between them.
+func first(lines []string) string {
+	const most = 30
+	if len(lines) <= most {
+		return strings.Join(lines, "")
+	}
+	return strings.Join(lines[:most], "") + fmt.Sprintf("(%d more lines)\n", len(lines)-most)
 }
