@@ -76,6 +76,9 @@ func (n *Node) follow(ctx context.Context, p Peer, after uint64) {
 	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 2*time.Second) {
 		question, _ := json.Marshal(following{p.Node.Incarnation, after}) // text and a number
 		_ = (*n.peers.Load()).Ask(ctx, p.Address, askEvents, question, func(answer []byte) error {
+			if len(answer) > mostEvent {
+				return fmt.Errorf("node %s sent an event of %d bytes; at most %d are allowed", p.Node.Name, len(answer), mostEvent)
+			}
 			var e report.Event
 			if err := json.Unmarshal(answer, &e); err != nil {
 				return err

@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -134,16 +135,24 @@ func (n *Node) Record(e report.Event) {
 	if e.At.IsZero() {
 		e.At = n.opt.Now()
 	}
-	e.Text = clip(e.Text)
+	e.Text = clip(e.Text, mostText)
+	for _, name := range []*string{&e.Node, &e.Kind, &e.Actor, &e.Operator} {
+		*name = clip(*name, mostName)
+	}
 	n.system.Root.Send(n.pid, &record{e})
 }
 
-// mostText bounds the text of an event, in bytes.
-const mostText = 2000
+// The bounds of an event, in bytes: of its text, of each name in it, and of all of it as
+// JSON, where a byte may take six. It is kept, and may come from another node.
+const (
+	mostText  = 2000
+	mostName  = 1024
+	mostEvent = 64 << 10
+)
 
-func clip(text string) string {
-	if len(text) > mostText {
-		return text[:mostText] + "…"
+func clip(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

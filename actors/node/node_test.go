@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -485,5 +487,83 @@ func TestCrash(t *testing.T) {
 	wantError(t, err, report.Refused, "is stopped")
 	if restarts := n.Nodes(t.Context())[0].Restarts; restarts != 3 {
 		t.Errorf("%d restarts", restarts)
+	}
+}
+
+// size is what an event takes as JSON.
+func size(t *testing.T, e report.Event) int {
+	t.Helper()
+	b, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(b)
+}
+
+// Events are kept and passed on, so they are small, whatever another node sends.
+func TestEventsAreSmall(t *testing.T) {
+	huge := strings.Repeat("\x01", 1<<20)
+	n := open(t, nil, &process{Node: report.Node{Name: "a"}}, nil)
+	n.Record(report.Event{Kind: huge, Node: huge, Actor: huge, Operator: huge, Text: "first" + strings.Repeat("é", 1<<20)})
+	e := find(t, n, "first")
+	if size(t, e) > mostEvent || !utf8.ValidString(e.Text) || len(e.Text) < mostText || len(e.Node) < mostName {
+		t.Errorf("an event of %d bytes, with a text of %d", size(t, e), len(e.Text))
+	}
+	for _, a := range []*report.Action{{Action: "restart", Target: "a/" + huge, Reason: "second"}, {Action: "restart", Target: "a/x", Reason: "third", Operator: huge}} {
+		question, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Answer(t.Context(), askAct, question, func(b []byte) error {
+			if !strings.Contains(string(b), report.Invalid) {
+				t.Errorf("%s is answered with %.200s", a.Reason, b)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if e := find(t, n, "third"); size(t, e) > mostEvent {
+		t.Errorf("an event of %d bytes", size(t, e))
+	}
+}
+
+// shouting are the peers of a node: one, that sends these answers, one each time it is followed.
+type shouting struct {
+	answers chan []byte
+	errs    chan error
+}
+
+func (s shouting) Peers(context.Context) ([]Peer, error) {
+	return []Peer{{Address: "b", Node: report.Node{Name: "b", Incarnation: "b"}}}, nil
+}
+
+func (s shouting) Ask(ctx context.Context, _, _ string, _ []byte, each func([]byte) error) error {
+	select {
+	case b := <-s.answers:
+		err := each(b)
+		s.errs <- err
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestAHugeEventOfAnotherNodeIsRefused(t *testing.T) {
+	n := open(t, nil, &process{Node: report.Node{Name: "a"}}, nil)
+	s := shouting{make(chan []byte), make(chan error)}
+	n.Join(s)
+	for _, actor := range []string{strings.Repeat("x", mostEvent), "engine/queue"} {
+		b, err := json.Marshal(report.Event{Number: 7, Node: "b", Kind: report.EventPanic, Actor: actor, Text: "oops"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.answers <- b
+		if err := <-s.errs; (err != nil) != (len(actor) == mostEvent) {
+			t.Errorf("an event of %d bytes: %v", len(b), err)
+		}
+	}
+	if e := find(t, n, "oops"); e.Actor != "engine/queue" {
+		t.Errorf("%.200s is recorded", e.Actor)
 	}
 }

@@ -165,8 +165,9 @@ const (
 )
 
 const (
-	maxReason = 500
-	maxTarget = 300
+	maxReason   = 500
+	maxTarget   = 300
+	maxOperator = 300
 )
 
 // Check refuses an action that no node could carry out.
@@ -181,6 +182,8 @@ func (a *Action) Check() error {
 		return fmt.Errorf("reason is missing; say why, for those who read the events")
 	case len(a.Reason) > maxReason:
 		return fmt.Errorf("reason has %d bytes; at most %d are allowed", len(a.Reason), maxReason)
+	case len(a.Operator) > maxOperator: // of another node
+		return fmt.Errorf("operator has %d bytes; at most %d are allowed", len(a.Operator), maxOperator)
 	case path != "" && a.Action != Restart && a.Action != Crash:
 		return fmt.Errorf("%s is for nodes; an actor can only be restarted", a.Action)
 	case path == "" && a.Action == Crash:
