@@ -143,7 +143,7 @@
 //	| EndLink         | node → link                           | EngineLeft or GatewayLeft       | after the end: ignored                                                |
 //	| HeartbeatDue    | link → link                           | none                            | ends the link after a silence                                         |
 //	| EnqueueRequests | dispatch → link → portal → queue      | none                            | of another epoch or link: ignored; dispatch has given them back       |
-//	| FinishRequests  | dispatch → link → portal → queue      | StepResults by portal, former   | what the engine does not have is acknowledged at once                 |
+//	| FinishRequests  | dispatch → link → portal → queue      | StepResults by former           | what the engine does not have: ignored; its end was sent before       |
 //	| FlushCache      | dispatch → link → portal → former     | CacheFlushed or FlushRefused    | of another epoch: ignored; dispatch does not wait for it              |
 //	| AuditSlots      | dispatch → link → portal → former     | SlotsAudited                    | likewise                                                              |
 //	| DescribeCache   | dispatch → link → portal → cache      | CacheDescribed                  | likewise                                                              |

@@ -17,20 +17,27 @@ import (
 //
 //  1. open has exactly the requests that the engine's epoch was given and has not released.
 //  2. Nothing is sent after the end, to either side.
+//  3. Dispatch hears of a release only if it has asked for it since it sent the request.
 type Engine struct {
 	channel
 	remote messages.Epoch  // the engine's own number of its epoch
 	header messages.Header // of that epoch for dispatch
 	up     bool
-	seq    uint64                     // of the engine's newest results
-	open   map[messages.RequestID]int // the position of the next token
-	scores scores                     // only of open requests
+	seq    uint64 // of the engine's newest results
+	open   map[messages.RequestID]open
+	scores scores // only of open requests
+}
+
+// open is a request that the engine has.
+type open struct {
+	next    int  // the position of the next token
+	release bool // dispatch has asked for it
 }
 
 // NewEngine returns the gateway's end of a new link.
 func NewEngine(opt Options) *Engine {
 	opt = opt.withDefaults()
-	return &Engine{channel: channel{opt: opt}, header: messages.Header{Engine: opt.Slot, Epoch: opt.Epoch}, open: map[messages.RequestID]int{}, scores: scores{}}
+	return &Engine{channel: channel{opt: opt}, header: messages.Header{Engine: opt.Slot, Epoch: opt.Epoch}, open: map[messages.RequestID]open{}, scores: scores{}}
 }
 
 // Epoch is the newest epoch that dispatch was told of, for the next link of the slot.
@@ -80,12 +87,18 @@ func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 	switch m := msg.(type) {
 	case *messages.EnqueueRequests:
 		for _, r := range m.Requests {
-			e.open[r.ID] = len(r.Output)
+			e.open[r.ID] = open{next: len(r.Output)}
 		}
 		own := *m
 		own.Epoch = e.remote
 		return nil, e.sendBulk(out, wire.EncodeEnqueue(&own, now)...)
 	case *messages.FinishRequests:
+		for _, id := range m.IDs {
+			if r, ok := e.open[id]; ok {
+				r.release = true
+				e.open[id] = r
+			}
+		}
 		// Behind the requests, whose pieces may not be sent yet.
 		own := *m
 		own.Epoch = e.remote
@@ -251,8 +264,8 @@ func (e *Engine) known(ids []messages.RequestID) (list []messages.RequestID) {
 	return list
 }
 
-// check compares results with what the engine was given. An end that is acknowledged
-// again is left out: dispatch has answered it.
+// check compares results with what the engine was given. A release that nobody has asked
+// for would contradict intake's table, and so end the links of all engines.
 func (e *Engine) check(m *messages.StepResults) error {
 	if m.Seq != e.seq+1 {
 		return fmt.Errorf("results %d came after results %d", m.Seq, e.seq)
@@ -270,21 +283,22 @@ func (e *Engine) check(m *messages.StepResults) error {
 	}
 	for i := range m.Tokens {
 		t := &m.Tokens[i]
-		if next, ok := e.open[t.ID]; !ok || t.Position != next {
-			return fmt.Errorf("request %d got the token at position %d instead of %d (the engine has it: %t)", t.ID, t.Position, next, ok)
+		r, ok := e.open[t.ID]
+		if !ok || t.Position != r.next {
+			return fmt.Errorf("request %d got the token at position %d instead of %d (the engine has it: %t)", t.ID, t.Position, r.next, ok)
 		}
-		e.open[t.ID]++
+		r.next++
+		e.open[t.ID] = r
 	}
-	kept := m.Ended[:0]
 	for _, end := range m.Ended {
-		if _, ok := e.open[end.ID]; ok {
-			delete(e.open, end.ID)
-			delete(e.scores, end.ID)
-			kept = append(kept, end)
-		} else if end.Reason != messages.EndCancelled {
+		switch r, ok := e.open[end.ID]; {
+		case !ok:
 			return fmt.Errorf("request %d ended (%s), which the engine does not have", end.ID, end.Reason)
+		case end.Reason == messages.EndCancelled && !r.release:
+			return fmt.Errorf("request %d was released, but this gateway has not asked for it", end.ID)
 		}
+		delete(e.open, end.ID)
+		delete(e.scores, end.ID)
 	}
-	m.Ended = kept
 	return nil
 }

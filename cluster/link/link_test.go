@@ -260,6 +260,19 @@ func TestEnds(t *testing.T) {
 		"an end of nobody": {func(p *pair) {
 			p.toGateway(&messages.StepResults{Header: p.there(), Seq: 1, Ended: []messages.RequestEnded{{ID: 7, Reason: messages.EndEOS}}})
 		}, "request 7 ended (eos)", false},
+		"an end of nobody, as if again": {func(p *pair) {
+			p.toGateway(&messages.StepResults{Header: p.there(), Seq: 1, Ended: []messages.RequestEnded{{ID: 7, Reason: messages.EndCancelled}}})
+		}, "request 7 ended (cancelled)", false},
+		"a release that nobody asked for": {func(p *pair) {
+			p.toGateway(&messages.StepResults{Header: p.there(), Seq: 1, Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndCancelled}}})
+		}, "request 1 was released, but", false},
+		"a release of an earlier sending": {func(p *pair) {
+			p.toEngine(&messages.FinishRequests{Header: p.here(), IDs: []messages.RequestID{1}})
+			p.toGateway(&messages.EpochEnded{Header: p.there(), Seq: 1, Requests: []messages.RequestID{1}})
+			p.deliverAll()
+			p.toEngine(&messages.EnqueueRequests{Header: p.here(), Requests: []*messages.EngineRequest{request(1, 3)}})
+			p.toGateway(&messages.StepResults{Header: p.there(), Seq: 2, Ended: []messages.RequestEnded{{ID: 1, Reason: messages.EndCancelled}}})
+		}, "request 1 was released, but", false},
 		"an epoch in an epoch": {func(p *pair) {
 			p.toGateway(&messages.EpochStarted{Header: messages.Header{Engine: slotThere, Epoch: 2}})
 		}, "epoch 2 starts after epoch 1", false},

@@ -1135,7 +1135,8 @@ func (x *Params) GetPromptLogprobStart() int64 {
 	return 0
 }
 
-// Finish asks the engine to release requests. Each one is acknowledged with an Ended.
+// Finish asks the engine to release requests. Each one that it has gets an Ended. Of others
+// nothing is said: their end or loss was sent before.
 type Finish struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The engine's.

@@ -111,10 +111,37 @@ func TestResultsAreSplit(t *testing.T) {
 	if back := sent[*messages.StepResults](sends, messages.Former); len(back) != 1 || back[0] != results {
 		t.Errorf("the engine gets back %v", back)
 	}
-	// What has ended is unknown, and acknowledged at once.
-	end := only[*messages.StepResults](t, s.step(&messages.FinishRequests{Header: at(2, 1), IDs: []messages.RequestID{5}}), messages.Intake)
-	if end.Seq != 2 || len(end.Ended) != 1 || end.Ended[0].Reason != messages.EndCancelled {
-		t.Errorf("an unknown request is acknowledged by %+v", end)
+	// The gateway has been told of the end.
+	if sends := s.step(&messages.FinishRequests{Header: at(2, 1), IDs: []messages.RequestID{5}}); len(sends) > 0 {
+		t.Errorf("the release of a request that has ended causes %v", sends)
+	}
+}
+
+// A gateway asks for the release of a request while it hears that the request is lost with
+// one of several engines. It sends the request again, and only that one is in the engine:
+// nothing ends it.
+func TestAReleaseCrossesALoss(t *testing.T) {
+	s := newScene(t)
+	s.step(&messages.GatewayJoined{Gateway: 1})
+	s.up(1)
+	first := s.submit(at(1, 1), 5)
+	lost := only[*messages.EpochEnded](t, s.step(&messages.EpochEnded{Header: at(0, 1), Seq: 1, Cause: "one engine", Requests: first}), messages.Intake)
+	if !slices.Equal(lost.Requests, []messages.RequestID{5}) || lost.Seq != 1 {
+		t.Errorf("the gateway hears %+v", lost)
+	}
+	finish := func() []messages.Send {
+		return s.step(&messages.FinishRequests{Header: at(1, 1), IDs: []messages.RequestID{5}})
+	}
+	if sends := finish(); len(sends) > 0 {
+		t.Errorf("the release causes %v", sends)
+	}
+	second := s.submit(at(1, 1), 5)
+	sends := s.step(&messages.StepResults{Header: at(0, 1), Seq: 2, Tokens: []messages.TokenResult{{ID: second[0], Token: 7}}})
+	if part := sent[*messages.StepResults](sends, messages.Intake); len(part) != 1 || part[0].Seq != 2 || len(part[0].Tokens) != 1 || part[0].Tokens[0].ID != 5 {
+		t.Errorf("the gateway gets %v", part)
+	}
+	if m := only[*messages.FinishRequests](t, finish(), messages.Queue); !slices.Equal(m.IDs, second) {
+		t.Errorf("the engine releases %v, want %v", m.IDs, second)
 	}
 }
 

@@ -26,23 +26,17 @@ func (c *Core) enqueue(g *gateway, requests []*messages.EngineRequest, out *mess
 	out.ToQueue(&messages.EnqueueRequests{Header: c.engine, Requests: mine})
 }
 
-// finish passes on the end of a gateway's requests. What the engine does not have is
-// acknowledged at once, as an engine does.
+// finish passes on the end of a gateway's requests. Of those that the engine does not have,
+// the gateway has been sent the end or the loss already. They are not acknowledged: the
+// gateway may have sent such a request again, and the answer would end that one.
 func (c *Core) finish(g *gateway, ids []messages.RequestID, out *messages.Outbox) {
 	var known []messages.RequestID
-	var ended []messages.RequestEnded
 	for _, id := range ids {
 		if own, ok := g.open[id]; ok {
 			known = append(known, own)
-		} else {
-			ended = append(ended, messages.RequestEnded{ID: id, Reason: messages.EndCancelled})
 		}
 	}
 	if len(known) > 0 {
 		out.ToQueue(&messages.FinishRequests{Header: c.engine, IDs: known})
-	}
-	if len(ended) > 0 {
-		g.seq++
-		out.ToIntake(&messages.StepResults{Header: g.header, Seq: g.seq, Ended: ended})
 	}
 }
