@@ -479,11 +479,11 @@ func TestAModelThatCannotBeOpenedIsTriedLessAndLess(t *testing.T) {
 	if tries < 5 || tries > 7 || reports != 2 { // it has joined, and is refused
 		t.Errorf("%d tries in 90 s and %d events", tries, reports)
 	}
-	out := answers(90*second, 121*second, errors.New("connection reset"))
+	answers(90*second, 121*second, errors.New("connection reset"))
 	if reports != 3 {
 		t.Errorf("another cause gives %d events", reports-2)
 	}
-	out = answers(121*second, 152*second, nil)
+	out := answers(121*second, 152*second, nil)
 	if len(out.Links) != 1 {
 		t.Errorf("it is not used once it can be opened:\n%s", texts(out))
 	}
