@@ -46,10 +46,13 @@ type ended struct {
 	goodbye bool
 }
 
-// begin starts the heartbeats.
-func (c *channel) begin(now time.Duration, out *messages.Outbox) {
+// begin starts the heartbeats with the first message. If that is a HeartbeatDue, it does so
+// itself: a second timer would double them for ever.
+func (c *channel) begin(now time.Duration, first messages.ToLink, out *messages.Outbox) {
 	c.begun, c.heard = true, now
-	c.beat(out)
+	if _, due := first.(*messages.HeartbeatDue); !due {
+		c.beat(out)
+	}
 }
 
 // beat sends a heartbeat and starts the timer for the next one.

@@ -53,7 +53,7 @@ func (e *Engine) Handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 	}
 	if !e.begun {
 		out.ToDispatch(&messages.EngineJoined{Engine: e.opt.Slot, Facts: e.opt.Facts})
-		e.begin(now, out)
+		e.begin(now, msg, out)
 	}
 	end, err := e.handle(now, msg, out)
 	switch {

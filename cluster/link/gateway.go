@@ -40,7 +40,7 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.O
 	}
 	if !g.begun {
 		out.ToPortal(&messages.GatewayJoined{Gateway: g.opt.Slot})
-		g.begin(now, out)
+		g.begin(now, msg, out)
 	}
 	end, err := g.handle(now, msg, out)
 	if end == nil && err == nil {

@@ -361,6 +361,39 @@ func TestAnIdleLinkLives(t *testing.T) {
 	}
 }
 
+// Each end sends a heartbeat every 250 ms, whatever it begins with.
+func TestHeartbeatsPerSecond(t *testing.T) {
+	beats := func(frames [][]byte) (n int) {
+		for _, f := range frames {
+			if parse(t, f).Frame.(*wire.Frame).GetHeartbeat() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for name, begin := range map[string]func(p *pair){
+		"a timer": func(p *pair) {
+			p.toEngine(&messages.HeartbeatDue{})
+			p.toGateway(&messages.HeartbeatDue{})
+		},
+		"an epoch":  func(p *pair) { p.begin() },
+		"a message": func(p *pair) { p.toEngine(&messages.FlushCache{}); p.deliverAll() },
+	} {
+		p := newPair(t, Options{})
+		begin(p)
+		p.deliverAll()
+		down, up := 0, 0
+		for range 4 {
+			p.beat()
+			down, up = down+beats(p.down), up+beats(p.up)
+			p.deliverAll()
+		}
+		if down != 4 || up != 4 {
+			t.Errorf("begun by %s, a second has %d heartbeats of the gateway and %d of the engine, want 4", name, down, up)
+		}
+	}
+}
+
 // Whatever is sent arrives once and in order, up to the end of the link; and when one end
 // is over, so is the other, soon.
 func TestWhatIsSentArrivesInOrder(t *testing.T) {
