@@ -282,6 +282,7 @@ type world struct {
 	open     map[messages.Header]map[int]bool // requests that a gateway has sent and not got back
 	inEngine map[messages.RequestID]string    // "slot/epoch/id" by the engine's id
 	next     int
+	lost     []*messages.EpochEnded // with one of several engines; may be sent again
 }
 
 func (w *world) name(h messages.Header, id messages.RequestID) string {
@@ -301,25 +302,47 @@ func (w *world) carry(sends []messages.Send) {
 			if w.present[int(m.Engine)] != m.Header {
 				w.t.Fatalf("%+v ends, which gateway %d does not know", m.Header, m.Engine)
 			}
+			if m.Requests != nil {
+				w.follows(m.Header, m.Seq)
+				w.over(m.Header, m.Requests...)
+				w.lost = append(w.lost, m)
+				continue
+			}
 			w.present[int(m.Engine)] = messages.Header{}
 			delete(w.open, m.Header)
 		case *messages.StepResults:
 			if s.To == messages.Former {
 				continue
 			}
-			if w.present[int(m.Engine)] != m.Header || m.Seq != w.heard[m.Header]+1 {
-				w.t.Fatalf("gateway %d gets results %d of %+v after %d", m.Engine, m.Seq, m.Header, w.heard[m.Header])
-			}
-			w.heard[m.Header] = m.Seq
+			w.follows(m.Header, m.Seq)
 			for _, token := range m.Tokens {
 				if !w.open[m.Header][int(token.ID)] {
 					w.t.Fatalf("gateway %d gets a token of request %d", m.Engine, token.ID)
 				}
 			}
 			for _, e := range m.Ended {
-				delete(w.open[m.Header], int(e.ID))
+				w.over(m.Header, e.ID)
 			}
 		}
+	}
+}
+
+// follows checks the number of results for a gateway.
+func (w *world) follows(h messages.Header, seq uint64) {
+	if w.present[int(h.Engine)] != h || seq != w.heard[h]+1 {
+		w.t.Fatalf("gateway %d gets results %d of %+v after %d", h.Engine, seq, h, w.heard[h])
+	}
+	w.heard[h] = seq
+}
+
+// over takes requests out that a gateway has got back. It must have them open: it may send
+// one that was lost again, and an end of the earlier one would hit that.
+func (w *world) over(h messages.Header, ids ...messages.RequestID) {
+	for _, id := range ids {
+		if !w.open[h][int(id)] {
+			w.t.Fatalf("gateway %d gets an end of request %d, which it does not have open", h.Engine, id)
+		}
+		delete(w.open[h], int(id))
 	}
 }
 
@@ -376,6 +399,33 @@ func TestNoRequestIsLostOrMixedUp(t *testing.T) {
 					r.Fatalf("the engine gets id %d again, which is %s", own[0], old)
 				}
 				w.inEngine[own[0]], w.open[h][w.next] = w.name(h, messages.RequestID(w.next)), true
+			},
+			"part lost": func(r *rapid.T) {
+				if !w.isUp || len(w.inEngine) == 0 {
+					r.Skip("the engine has nothing")
+				}
+				w.seq++
+				m := &messages.EpochEnded{Header: at(0, w.epoch), Seq: w.seq, Cause: "one engine", Requests: []messages.RequestID{}}
+				for _, own := range slices.Sorted(maps.Keys(w.inEngine)) {
+					if rapid.Bool().Draw(r, "lost") {
+						m.Requests = append(m.Requests, own)
+						delete(w.inEngine, own)
+					}
+				}
+				w.carry(w.step(m))
+			},
+			"again": func(r *rapid.T) {
+				if len(w.lost) == 0 {
+					r.Skip("nothing is lost")
+				}
+				m := w.lost[0]
+				w.lost = w.lost[1:]
+				if w.present[int(m.Engine)] != m.Header {
+					r.Skip("that epoch has ended")
+				}
+				for i, own := range w.submit(m.Header, m.Requests...) {
+					w.inEngine[own], w.open[m.Header][int(m.Requests[i])] = w.name(m.Header, m.Requests[i]), true
+				}
 			},
 			"finish": func(r *rapid.T) {
 				h := known()
