@@ -97,6 +97,9 @@ func ask(t *testing.T, h http.Handler, path string, sent body) string {
 // A model whose vocabulary is larger than its tokenizer's samples ids that no text has. A
 // gateway gives them as one process does.
 func TestAVocabularyLargerThanTheTokenizers(t *testing.T) {
+	if raced {
+		t.Skip("starting several remotes in one process is a race of the runtime: each replaces grpc's logger")
+	}
 	c := clusteredSettings(t, "engine")
 	c.Model = paddedGGUF(t, 3000, 300)
 	alone := settings(t)
