@@ -3,6 +3,7 @@ package clustertest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ type Options struct {
 	EngineArgs        []string
 	// Proxied puts a proxy in front of every node with an odd number; All in front of all.
 	Proxied, AllProxied bool
+	// TLS gives every node a certificate of its own, made by the binary.
+	TLS bool
 	// Network puts every node into a network namespace of its own; nil: loopback.
 	Network *Network
 }
@@ -27,6 +30,7 @@ type Cluster struct {
 	Gateways, Engines []*Node
 	t                 testing.TB
 	opt               Options
+	certificates      string // the directory; "" without
 }
 
 // Start starts a cluster and waits until every gateway has linked every engine.
@@ -35,6 +39,9 @@ func Start(t testing.TB, opt Options) *Cluster {
 	c := &Cluster{t: t, opt: opt}
 	dir := logDir(t)
 	Binary(t) // before any process waits for another
+	if opt.TLS {
+		c.certify()
+	}
 	var join []string
 	for i := range opt.Gateways {
 		g := c.node(dir, "gateway", i, join, opt.GatewayArgs)
@@ -53,9 +60,26 @@ func Start(t testing.TB, opt Options) *Cluster {
 	return c
 }
 
+// certify makes certificates for all nodes.
+func (c *Cluster) certify() {
+	c.t.Helper()
+	c.certificates = c.t.TempDir()
+	args := []string{"cluster", "certs", "--dir", c.certificates, "--cluster-name", "troupe"}
+	for role, count := range map[string]int{"gateway": c.opt.Gateways, "engine": c.opt.Engines} {
+		for i := range count {
+			args = append(args, nodeName(role, i))
+		}
+	}
+	if out, err := exec.Command(Binary(c.t), args...).CombinedOutput(); err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func nodeName(role string, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
+
 // node describes a node.
 func (c *Cluster) node(dir, role string, i int, join, args []string) *Node {
-	name, host := fmt.Sprintf("%s-%d", role, i+1), "127.0.0.1"
+	name, host := nodeName(role, i), "127.0.0.1"
 	var place *Place
 	if c.opt.Network != nil {
 		place = c.opt.Network.place(c.t, name)
@@ -65,6 +89,10 @@ func (c *Cluster) node(dir, role string, i int, join, args []string) *Node {
 	all := []string{"--cluster-role", role, "--node-name", name, "--cluster-listen", listen}
 	if c.opt.Network != nil {
 		all = append(all, "--cluster-insecure", "--allowed-hosts", host)
+	}
+	if c.certificates != "" {
+		file := filepath.Join(c.certificates, name)
+		all = append(all, "--cluster-tls-ca", filepath.Join(c.certificates, "ca.pem"), "--cluster-tls-cert", file+".pem", "--cluster-tls-key", file+"-key.pem")
 	}
 	n := &Node{}
 	if c.opt.AllProxied || c.opt.Proxied && i%2 == 0 {

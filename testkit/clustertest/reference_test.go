@@ -61,7 +61,7 @@ func TestAnswersOfTheClusterAreThoseOfOneProcess(t *testing.T) {
 	requests := Workload(1, 200, Lengths{5, 60})
 	want := reference(t, requests)
 	start := time.Now()
-	c := Start(t, Options{Gateways: 2, Engines: 3})
+	c := Start(t, Options{Gateways: 2, Engines: 3, TLS: true})
 	t.Logf("the cluster was ready after %v", time.Since(start).Round(time.Millisecond))
 	compare(t, requests, answersOf(t, c.Gateways, requests, 16), want)
 	for _, n := range c.Nodes() {
