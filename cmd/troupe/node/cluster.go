@@ -58,7 +58,7 @@ type gatewayModel struct {
 	meter  *telemetry.Meter
 	texts  string // the hash
 	served *httpapi.Served
-	// unlinked: an operator has taken this node's engine out of service.
+	// unlinked: this node's engine is not in service yet, or an operator has taken it out.
 	unlinked atomic.Bool
 }
 
@@ -115,12 +115,13 @@ func (g *clustered) join() (err error) {
 	return configs.About(err, "cluster-join")
 }
 
-// openOwn makes the model of this node's engine ready, and links its dispatch with the
-// portal: in one process this needs no frames.
+// openOwn starts the actors of this node's engine, and of its model at the gateway. serveOwn
+// links the two.
 func (g *clustered) openOwn(spec engine.Spec) error {
 	n := g.node
 	gm := &gatewayModel{name: n.Name, meter: n.Meter}
 	front := g.frontSpec(gm, n.tableOptions(), n.Config().PageSize)
+	gm.unlinked.Store(true)
 	front.Observer, front.Intercept, front.Props = spec.Observer, spec.Intercept, spec.Props
 	spec.Name, spec.Portal, spec.Observer, spec.Intake = "engine", true, nil, intake.Options{}
 	spec.Cache.Events = true           // routers follow the cache
@@ -143,7 +144,6 @@ func (g *clustered) openOwn(spec engine.Spec) error {
 		return err
 	}
 	n.Engine = gm.Engine
-	g.relink(gm)
 	return nil
 }
 
@@ -273,7 +273,9 @@ func (g *clustered) end(ctx context.Context, gm *gatewayModel) error {
 	return nil
 }
 
-// serveOwn offers the engine to the gateways of the cluster, once its weights are hashed.
+// serveOwn offers the engine to all gateways, once its weights are hashed. This node's own
+// is among them: a request keeps the fingerprint of its first engine, so it must be the
+// final one. Its dispatch is linked with the portal without frames.
 func (g *clustered) serveOwn() error {
 	n := g.node
 	texts, hash, err := n.Texts()
@@ -289,6 +291,9 @@ func (g *clustered) serveOwn() error {
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
 		},
 	}
+	own := g.own()
+	own.unlinked.Store(false)
+	g.relink(own)
 	g.Serve(g.offer)
 	return nil
 }
