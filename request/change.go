@@ -166,7 +166,7 @@ func (c *Core) commitToken(now time.Duration, ch *change, offset int, out *messa
 		if len(e.output) == 1 {
 			pause = 0
 		}
-		c.table.moves.continued(e, pause, out)
+		c.table.moves.goOn(e, pause, out)
 	}
 	c.table.output++
 	e.lastToken = now

@@ -37,7 +37,7 @@ func (c *Core) finish(now time.Duration, e *entry, f messages.Finish, out *messa
 	}
 	e.finish = &f
 	if e.moved {
-		t.moves.continued(e, 0, out)
+		t.moves.settle(e, out)
 	}
 	e.usage = e.usageNow()
 	e.stream, e.stops = nil, nil

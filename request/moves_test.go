@@ -10,7 +10,7 @@ import (
 // empty reports whether nothing is under way.
 func (m *moves) empty() bool { return *m == moves{} }
 
-// What an engine has lost is counted until each request has a token again, or ends.
+// Of what an engine has lost, those requests are counted that get another token.
 func TestMovedRequestsAreTold(t *testing.T) {
 	out := &messages.Outbox{}
 	m := &moves{}
@@ -19,22 +19,29 @@ func TestMovedRequestsAreTold(t *testing.T) {
 	for _, e := range []*entry{begun, fresh, ended, over, begun} {
 		m.move(e)
 	}
-	m.continued(begun, 30*time.Millisecond, out)
-	m.continued(ended, 0, out)
+	m.goOn(begun, 30*time.Millisecond, out)
+	m.settle(ended, out)
 	if len(out.Notes) > 0 {
 		t.Fatalf("told too soon: %+v", out.Notes)
 	}
 	m.move(begun) // again, before the others have continued
-	m.continued(fresh, 0, out)
-	m.continued(begun, 20*time.Millisecond, out)
-	want := messages.Note{Level: messages.NoteInfo, Text: "4 requests have moved to another engine or epoch; the longest pause between two tokens was 30ms", Moved: 4, Pause: 30 * time.Millisecond}
+	m.goOn(fresh, 0, out)
+	m.goOn(begun, 20*time.Millisecond, out)
+	want := messages.Note{Level: messages.NoteInfo, Text: "3 requests have moved to another engine or epoch; the longest pause between two tokens was 30ms", Moved: 3, Pause: 30 * time.Millisecond}
 	if len(out.Notes) != 1 || out.Notes[0] != want {
 		t.Errorf("%+v", out.Notes)
 	}
 	m.move(fresh)
-	m.continued(fresh, 0, out)
+	m.goOn(fresh, 0, out)
 	if got := out.Notes[1]; got.Text != "1 request has moved to another engine or epoch" || got.Pause != 0 {
 		t.Errorf("%+v", got)
+	}
+	m.move(begun)
+	m.move(ended)
+	m.settle(begun, out)
+	m.settle(ended, out)
+	if len(out.Notes) != 2 {
+		t.Errorf("requests that ended without another token have moved: %+v", out.Notes[2:])
 	}
 	if !m.empty() {
 		t.Errorf("%+v", m)
@@ -51,12 +58,12 @@ func TestTheTableKnowsWhatHasMoved(t *testing.T) {
 	r.submit(2, "", s)
 	r.results(messages.StepResults{Tokens: []messages.TokenResult{{ID: 1, Token: 3}}})
 	r.end()
-	if m := r.table.moves; m.open != 2 || m.begun != 1 {
+	if m := r.table.moves; m.open != 2 || m.continued != 0 {
 		t.Errorf("after the loss: %+v", m)
 	}
 	r.start()
 	r.results(messages.StepResults{Tokens: []messages.TokenResult{{ID: 1, Position: 1, Token: 3}}})
-	if m := r.table.moves; m.open != 1 {
+	if m := r.table.moves; m.open != 1 || m.continued != 1 {
 		t.Errorf("after one has continued: %+v", m)
 	}
 	r.step(&messages.AbortRequests{All: true})
