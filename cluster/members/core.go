@@ -26,6 +26,9 @@ const (
 	// patience is how many calls to a new address fail before that is reported: nodes that
 	// start together are not all there at once.
 	patience = 6
+	// remember is how long the address of a refused node is known after its last call. It is
+	// longer than the time between two calls, so a refusal is reported once.
+	remember = 5 * longest
 )
 
 type Options struct {
@@ -58,8 +61,9 @@ type peer struct {
 	hello    *wire.Hello
 	heard    time.Duration // the last one
 	lost     bool
-	left     bool   // the process of hello has said that it shuts down
-	refused  string // why the node is not used; "" if it is
+	left     bool          // the process of hello has said that it shuts down
+	refused  string        // why the node is not used; "" if it is
+	shunned  time.Duration // when it was refused last
 	calling  bool
 	failures int // calls in a row
 	next     time.Duration
@@ -132,6 +136,7 @@ func (c *Core) Tick(now time.Duration, out *Outbox) {
 			c.lose(p, fmt.Sprintf("nothing was heard of it for %v", c.opt.Timeout), out)
 		}
 		gone := p.hello == nil || p.left || p.lost && now-p.heard > c.opt.Keep
+		gone = gone && (p.refused == "" || now-p.shunned > remember)
 		if gone && !p.proposed && !p.calling && p.slot == 0 && p.failures > 0 {
 			delete(c.peers, address)
 			continue
@@ -208,7 +213,7 @@ func (c *Core) met(now time.Duration, p *peer, h *wire.Hello, answer bool, out *
 	before := p.refused
 	p.refused = ""
 	if err := c.check(now, p, h); err != nil {
-		p.refused = err.Error()
+		p.refused, p.shunned = err.Error(), now
 	} else {
 		c.accept(now, p, h, answer, out)
 	}

@@ -223,6 +223,36 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A refused node goes on calling, and its own address does not answer: it refuses this node.
+func TestARefusalIsReportedOnce(t *testing.T) {
+	c, events := gateway(), 0
+	h := engineAt("gateway", "2")
+	h.Address = "two:1"
+	tick := func(now time.Duration, calls bool) {
+		out := &Outbox{}
+		if calls && c.Called(now, h, out) == nil {
+			t.Fatal("it is accepted")
+		}
+		c.Tick(now, out)
+		for _, address := range out.Calls {
+			c.Answered(now, address, nil, errors.New("refused"), out)
+		}
+		events += strings.Count(texts(out), "two nodes have the name gateway")
+	}
+	for now := time.Duration(0); now < time.Minute; now += longest {
+		tick(now, true)
+	}
+	if events != 1 {
+		t.Errorf("the refusal is reported %d times", events)
+	}
+	for now := time.Minute; now < 2*time.Minute; now += longest {
+		tick(now, false)
+	}
+	if len(c.peers) != 0 {
+		t.Errorf("its address is kept: %+v", c.peers)
+	}
+}
+
 // A process that dies and comes back at the same address is not a second node of its name.
 func TestARestartedNodeIsNotRefused(t *testing.T) {
 	c := gateway()
