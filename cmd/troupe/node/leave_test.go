@@ -1,8 +1,11 @@
 package node
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/runner"
@@ -28,8 +31,7 @@ func (s stalling) Submit(m *messages.RunBatch, done func(*messages.BatchDone, er
 }
 
 // A request that a node with both roles has begun continues at another engine when the node
-// is drained: its fingerprint is the final one, although the node hashes its weights while
-// it starts.
+// is drained: its fingerprint is the final one, however long the node hashes its weights.
 func TestARequestLeavesTheNodeThatBeganIt(t *testing.T) {
 	if raced {
 		t.Skip("starting several remotes in one process is a race of the runtime: each replaces grpc's logger")
@@ -38,9 +40,24 @@ func TestARequestLeavesTheNodeThatBeganIt(t *testing.T) {
 	var left atomic.Int64
 	left.Store(6)
 	goOn := make(chan struct{})
-	both := open(t, clusteredSettings(t, "both"), func(spec *engine.Spec) {
+	opt := Options{Config: clusteredSettings(t, "both"), Log: zerolog.Nop(), Engine: func(spec *engine.Spec) {
 		spec.Members[0].Executor = stalling{spec.Members[0].Executor, &left, goOn}
-	})
+	}}
+	unhashed := func(n *Node, _ context.Context) error {
+		n.stopHash()
+		n.hash.Store(nil)
+		return nil
+	}
+	hashes := func(n *Node, ctx context.Context) error {
+		n.startHash(ctx)
+		return nil
+	}
+	both, err := openSteps(t.Context(), opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startSystem,
+		unhashed, (*Node).startEngine, hashes, (*Node).joinCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, both) })
 	t.Cleanup(func() { close(goOn) }) // before the node closes
 	prompt, err := both.EncodeText("Once upon a time")
 	if err != nil {
