@@ -94,7 +94,7 @@ func (n *Node) startCluster() error {
 	}
 	var err error
 	if n.cluster.Cluster, err = cluster.Start(n.System, opt); err != nil {
-		return configs.About(fmt.Errorf("cluster-listen: %w", err), "cluster-listen")
+		return aboutListen(err)
 	}
 	return nil
 }

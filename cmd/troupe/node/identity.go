@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"time"
 
@@ -8,15 +10,42 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/cluster/identity"
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/configs"
 )
 
 // lookInterval is the time between two looks at certificates that no connection needs.
 const lookInterval = time.Hour
 
+// checkCluster tries the certificates and the port for other nodes. Loading a model may take
+// minutes, so what is wrong with them is told before.
+func (n *Node) checkCluster(context.Context) error {
+	k := &n.Config().Cluster
+	if !k.On() {
+		return nil
+	}
+	if k.Secure() {
+		if _, err := loadIdentity(k); err != nil {
+			return err
+		}
+	}
+	l, err := net.Listen("tcp", k.Listen)
+	if err != nil {
+		return aboutListen(err)
+	}
+	return l.Close()
+}
+
+func loadIdentity(k *configs.Cluster) (*identity.Identity, error) {
+	return identity.Load(identity.Files{CA: k.CA, Cert: k.Cert, Key: k.Key}, k.Name)
+}
+
+func aboutListen(err error) error {
+	return configs.About(fmt.Errorf("cluster-listen: %w", err), "cluster-listen")
+}
+
 // identify sets the credentials of a node with certificates.
 func (g *clustered) identify(opt *transport.Options) error {
-	k := &g.node.Config().Cluster
-	id, err := identity.Load(identity.Files{CA: k.CA, Cert: k.Cert, Key: k.Key}, k.Name)
+	id, err := loadIdentity(&g.node.Config().Cluster)
 	if err != nil {
 		return err
 	}

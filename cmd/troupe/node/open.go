@@ -92,7 +92,7 @@ func Open(ctx context.Context, opt Options) (*Node, error) {
 	if opt.Config.Cluster.Role == configs.RoleGateway {
 		return openSteps(ctx, opt, (*Node).startSystem, (*Node).joinCluster)
 	}
-	return openSteps(ctx, opt, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startSystem, (*Node).startEngine, (*Node).joinCluster)
+	return openSteps(ctx, opt, (*Node).checkCluster, (*Node).openModel, (*Node).openText, (*Node).openDevice, (*Node).startSystem, (*Node).startEngine, (*Node).joinCluster)
 }
 
 // OpenModel loads the model onto the device and starts no engine.
