@@ -39,8 +39,8 @@ soak: ## full matrices, thousands of schedules, five minutes of 64 clients
 chaos: ## break the processes and links of a cluster for CHAOS (30m); TROUPE_SEED=N repeats a plan
 	TROUPE_CHAOS=$(CHAOS) $(GO) test -tags invariants -timeout 0 -count=1 -run '^TestChaos$$' -v ./testkit/clustertest
 
-failover: ## measure how long streams are silent after a fault; nothing else should run (15 minutes)
-	TROUPE_ALONE=1 $(GO) test -timeout 60m -count=1 -run 'TestFailover|TestCutOffFailover|TestSaturated' -v ./testkit/clustertest
+failover: ## measure what a fault and a gateway cost; nothing else should run (15 minutes)
+	TROUPE_ALONE=1 $(GO) test -timeout 60m -count=1 -run 'TestFailover|TestCutOffFailover|TestGatewayCost|TestSaturated' -v ./testkit/clustertest
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
