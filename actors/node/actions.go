@@ -43,7 +43,7 @@ func (n *Node) Act(ctx context.Context, a *report.Action) (*report.Outcome, erro
 
 // here carries out an action at this node. It goes on if the operator does not wait.
 func (n *Node) here(ctx context.Context, a *report.Action) result {
-	if err := n.allowed(ctx, a); err != nil {
+	if err := n.allowed(a); err != nil {
 		return n.over(a, "", err)
 	}
 	b := &begin{a, make(chan *report.Error, 1)}
@@ -57,6 +57,16 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 		n.system.Root.Send(n.pid, &end{a})
 		return n.over(a, "", &report.Error{Kind: report.Unfinished, Text: "the operator disconnected"})
 	}
+	// From here on this node says that it leaves. Of two engines that leave at the same
+	// moment at least one sees that of the other.
+	if leaves(a) {
+		n.leaving.Store(true)
+	}
+	if err := n.last(ctx, a); err != nil { // only for an action that leaves
+		n.leaving.Store(false)
+		n.system.Root.Send(n.pid, &end{a})
+		return n.over(a, "", err)
+	}
 	done := make(chan result, 1)
 	go func() {
 		_, path := a.Split()
@@ -66,6 +76,9 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 			known = &report.Error{Kind: report.Unfinished, Text: err.Error()}
 		}
 		r := n.over(a, text, known)
+		if leaves(a) {
+			n.leaving.Store(false) // its state says so, or it has failed
+		}
 		n.system.Root.Send(n.pid, &end{a})
 		done <- r
 	}()
@@ -92,7 +105,7 @@ func (n *Node) over(a *report.Action, text string, err *report.Error) result {
 }
 
 // allowed refuses what must not be done now, or not here.
-func (n *Node) allowed(ctx context.Context, a *report.Action) *report.Error {
+func (n *Node) allowed(a *report.Action) *report.Error {
 	if err := a.Check(); err != nil { // of another node's operator
 		return &report.Error{Kind: report.Invalid, Text: err.Error()}
 	}
@@ -107,23 +120,22 @@ func (n *Node) allowed(ctx context.Context, a *report.Action) *report.Error {
 		}
 		return unknown("actor", path, paths)
 	}
-	switch a.Action {
-	case report.Crash:
-		if !n.opt.Chaos {
-			return &report.Error{Kind: report.Refused, Text: "crash is for tests; start the node with debug-chaos"}
-		}
-	case report.Drain, report.Stop, report.Restart:
-		if path == "" && !a.Force {
-			return n.last(ctx, a)
-		}
+	if a.Action == report.Crash && !n.opt.Chaos {
+		return &report.Error{Kind: report.Refused, Text: "crash is for tests; start the node with debug-chaos"}
 	}
 	return nil
 }
 
-// last refuses to take the last engine of a model away.
+// leaves reports whether an action takes a node out of service.
+func leaves(a *report.Action) bool {
+	_, path := a.Split()
+	return path == "" && (a.Action == report.Drain || a.Action == report.Stop || a.Action == report.Restart)
+}
+
+// last refuses to take the last engine of a model away without force.
 func (n *Node) last(ctx context.Context, a *report.Action) *report.Error {
-	self := n.self()
-	if self.Model == "" || self.State != report.Ready {
+	self := n.opt.Process.Report()
+	if !leaves(a) || a.Force || self.Model == "" || self.State != report.Ready {
 		return nil
 	}
 	for _, other := range n.Nodes(ctx) {

@@ -84,6 +84,7 @@ type Node struct {
 	peers   atomic.Pointer[Peers] // nil outside of a cluster
 	pending atomic.Int64          // events that the actor has not recorded yet
 	dropped atomic.Uint64         // events that were too many
+	leaving atomic.Bool           // an action takes the node out of service now
 }
 
 // Start spawns the actor. The name of the process does not change.

@@ -466,6 +466,28 @@ func TestTheLastEngineNeedsForce(t *testing.T) {
 	}
 }
 
+// Two operators drain the last two engines at the same moment: a node that is about to leave
+// does not count for the other one.
+func TestTwoLastEnginesDoNotLeaveTogether(t *testing.T) {
+	w := newWorld()
+	one := &process{Node: report.Node{Name: "a", Model: "m", State: report.Ready}, acting: make(chan string), held: make(chan struct{}), err: errors.New("it cannot")}
+	a := open(t, w, one, nil)
+	b := open(t, w, &process{Node: report.Node{Name: "b", Model: "m", State: report.Ready}}, nil)
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Act(t.Context(), action("drain", "a"))
+		done <- err
+	}()
+	<-one.acting // its state is still ready
+	_, err := b.Act(t.Context(), action("drain", "b"))
+	wantError(t, err, report.Refused, "node b is the last engine of the model m")
+	close(one.held)
+	wantError(t, <-done, report.Unfinished, "it cannot")
+	if _, err := b.Act(t.Context(), action("drain", "b")); err != nil {
+		t.Errorf("after the other one has failed to leave: %v", err)
+	}
+}
+
 // The actor panics at its next message, the node's own too, and nothing is lost.
 func TestCrash(t *testing.T) {
 	p := &process{Node: report.Node{Name: "a"}}

@@ -16,6 +16,9 @@ import (
 // self is what this node says of itself.
 func (n *Node) self() report.Node {
 	r := n.opt.Process.Report()
+	if r.State == report.Ready && n.leaving.Load() {
+		r.State = report.Draining
+	}
 	r.Restarts, r.LastFailure = n.opt.Roster.Restarts(), n.opt.Roster.LastFailure()
 	return r
 }
