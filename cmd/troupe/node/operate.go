@@ -102,7 +102,11 @@ func (s *supervised) leave(ctx context.Context, state, cause string) (string, er
 		return "", err
 	}
 	g.unlink(cause)
-	return fmt.Sprintf("; %s to gateways ended, so %s elsewhere", count(links, "link", "links"), count(int(moved), "request continues", "requests continue")), nil
+	text := fmt.Sprintf("; %s to gateways ended", count(links, "link", "links"))
+	if moved > 0 {
+		text += fmt.Sprintf(", so %s elsewhere", count(int(moved), "request continues", "requests continue"))
+	}
+	return text, nil
 }
 
 // count says how many.
