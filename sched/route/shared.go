@@ -109,7 +109,9 @@ func (r *Router) level(work float64) float64 {
 				sum, speeds, n = sum+cost*r.rates[i], speeds+r.rates[i], n+1
 			}
 		}
-		if n == below || n == 0 { // none: work is too little to raise it
+		// The number of costs below the level falls until it stays. With rounding it may rise
+		// again by those that are equal to the level. None: work is too little to raise it.
+		if n == 0 || below >= 0 && n >= below {
 			return level
 		}
 		level, below = sum/speeds, n
