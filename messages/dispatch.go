@@ -26,9 +26,9 @@ type EngineJoined struct {
 type EngineLeft struct {
 	Engine EngineID
 	Cause  string
-	// Goodbye: the engine has announced it. Otherwise its process may have died of a
-	// request, so the requests that it had admitted are suspects.
-	Goodbye bool
+	// NoSuspects: the engine has announced it, or was only silent. Otherwise its process may
+	// have died of a request, so the requests that it had admitted are suspects.
+	NoSuspects bool
 }
 
 // EngineReported is an engine's own report, for the choice of engines. It counts in any

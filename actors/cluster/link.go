@@ -223,7 +223,7 @@ func (p *parent) stopped(name string) {
 			e.model.count(false)
 		}
 		if !core.Over() { // it panicked
-			root.Send(e.model.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.fault, Goodbye: true})
+			root.Send(e.model.Dispatch, &messages.EngineLeft{Engine: e.slot, Cause: e.fault, NoSuspects: true})
 		}
 		p.core.Unlinked(p.now(), e.slot, cmp.Or(e.fault, core.Cause()), &p.out)
 	} else if !e.core.Over() {

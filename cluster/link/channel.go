@@ -42,8 +42,8 @@ func (c *channel) Cause() string { return c.why }
 
 // ended is what a link tells its own node at its end.
 type ended struct {
-	cause   string
-	goodbye bool
+	cause      string
+	noSuspects bool // as in EngineLeft
 }
 
 // begin starts the heartbeats with the first message. If that is a HeartbeatDue, it does so
@@ -137,7 +137,7 @@ func (c *channel) receive(now time.Duration, f *wire.Frame, out *messages.Outbox
 	case *wire.Frame_Heartbeat:
 		err = c.handled(b.Heartbeat, out)
 	case *wire.Frame_Goodbye:
-		end = &ended{cause: b.Goodbye.GetCause(), goodbye: true}
+		end = &ended{cause: b.Goodbye.GetCause(), noSuspects: true}
 	case *wire.Frame_Piece:
 		bulk, err = c.incoming.add(b.Piece)
 	}
@@ -161,10 +161,14 @@ func (c *channel) handled(h *wire.Heartbeat, out *messages.Outbox) error {
 	return nil
 }
 
-// tick is due with every heartbeat. It returns why the link is over, if it is.
-func (c *channel) tick(now time.Duration, out *messages.Outbox) error {
+// tick is due with every heartbeat. It returns why the link is over, if it is. A peer that is
+// silent has not died of a request: the connection of a dead process ends. It may be frozen
+// or cut off, or this process was.
+func (c *channel) tick(now time.Duration, out *messages.Outbox) *ended {
 	if silence := now - c.heard; silence > c.opt.Timeout {
-		return fmt.Errorf("nothing was heard from the peer for %v", silence.Round(time.Millisecond))
+		end := &ended{cause: fmt.Sprintf("nothing was heard from the peer for %v", silence.Round(time.Millisecond)), noSuspects: true}
+		c.goodbye(end.cause, out)
+		return end
 	}
 	c.beat(out)
 	return nil

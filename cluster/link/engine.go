@@ -67,18 +67,18 @@ func (e *Engine) Handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) (*ended, error) {
 	switch m := msg.(type) {
 	case *messages.HeartbeatDue:
-		return nil, e.tick(now, out)
+		return e.tick(now, out), nil
 	case *messages.FrameReceived:
 		return e.frame(now, m.Frame.(*wire.Frame), out)
 	case *messages.LinkBroken:
 		return &ended{cause: m.Cause}, nil
 	case *messages.EndLink:
 		e.goodbye(m.Cause, out)
-		return &ended{cause: m.Cause, goodbye: true}, nil
+		return &ended{cause: m.Cause, noSuspects: true}, nil
 	case *messages.FailEpoch:
 		// This node starts over; other gateways of the engine go on.
 		e.goodbye(m.Cause, out)
-		return &ended{cause: m.Cause, goodbye: true}, nil
+		return &ended{cause: m.Cause, noSuspects: true}, nil
 	}
 	if !e.up || messages.HeaderOf(msg) != e.header {
 		out.Record(messages.StaleMessages, 1)
@@ -124,7 +124,7 @@ func (e *Engine) end(why ended, out *messages.Outbox) {
 	e.over, e.up, e.why = true, false, why.cause
 	clear(e.open)
 	clear(e.scores)
-	out.ToDispatch(&messages.EngineLeft{Engine: e.opt.Slot, Cause: why.cause, Goodbye: why.goodbye})
+	out.ToDispatch(&messages.EngineLeft{Engine: e.opt.Slot, Cause: why.cause, NoSuspects: why.noSuspects})
 }
 
 // frame handles a frame of the engine.

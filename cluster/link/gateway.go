@@ -39,6 +39,12 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.O
 		return
 	}
 	if !g.begun {
+		switch msg.(type) {
+		case *messages.FrameReceived, *messages.HeartbeatDue, *messages.LinkBroken, *messages.EndLink:
+		default: // the portal sends it to the last link of this slot, whose end it has not handled yet
+			out.Record(messages.StaleMessages, 1)
+			return
+		}
 		out.ToPortal(&messages.GatewayJoined{Gateway: g.opt.Slot})
 		g.begin(now, msg, out)
 	}
@@ -60,14 +66,14 @@ func (g *Gateway) Handle(now time.Duration, msg messages.ToLink, out *messages.O
 func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.Outbox) (*ended, error) {
 	switch m := msg.(type) {
 	case *messages.HeartbeatDue:
-		return nil, g.tick(now, out)
+		return g.tick(now, out), nil
 	case *messages.FrameReceived:
 		return g.frame(now, m.Frame.(*wire.Frame), out)
 	case *messages.LinkBroken:
 		return &ended{cause: m.Cause}, nil
 	case *messages.EndLink:
 		g.goodbye(m.Cause, out)
-		return &ended{cause: m.Cause, goodbye: true}, nil
+		return &ended{cause: m.Cause, noSuspects: true}, nil
 	case *messages.EngineReported:
 		g.report = *m
 		return nil, nil

@@ -163,6 +163,8 @@ func (s scores) add(p *wire.PromptLogprobs, l *wire.Limits) error {
 	have := s[id]
 	if p.GetFrom() == 0 { // of a prompt that is computed again
 		have = nil
+	} else if have == nil { // the engine has lost the request, and its first parts with it
+		return nil
 	}
 	if p.GetFrom() != uint64(len(have)) || len(have)+len(p.GetLogprobs()) > l.Context {
 		return fmt.Errorf("%d log probabilities of the prompt of request %d begin at %d, after %d", len(p.GetLogprobs()), id, p.GetFrom(), len(have))

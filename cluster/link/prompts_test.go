@@ -213,3 +213,35 @@ func TestManyRequestsTakeSeveralMessages(t *testing.T) {
 		t.Errorf("the portal gets %v (%s)", got, p.gateway.Cause())
 	}
 }
+
+// One of several engines behind a portal loses a request while pieces of its log
+// probabilities wait. The request is submitted again at once; what is left of the old ones
+// does not end the link.
+func TestLogprobsOfALostRequestAreDropped(t *testing.T) {
+	p, _ := twoRequests(t)
+	for len(p.engine.scores[1]) == 0 { // the first part has come
+		if !p.deliver(false) && !p.deliver(true) {
+			p.beat()
+		}
+	}
+	p.toGateway(&messages.EpochEnded{Header: p.there(), Seq: 2, Cause: "one engine failed", Requests: []messages.RequestID{1}})
+	for quiet := 0; quiet < 20 && !p.engine.Over(); {
+		before := len(p.dispatched)
+		if !p.deliver(false) && !p.deliver(true) {
+			quiet++
+			p.beat()
+			continue
+		}
+		for _, m := range p.dispatched[before:] {
+			if _, ok := m.(*messages.EpochEnded); ok {
+				p.toEngine(&messages.EnqueueRequests{Header: p.here(), Requests: []*messages.EngineRequest{request(1, 30_001)}})
+			}
+		}
+	}
+	if p.engine.Over() {
+		t.Fatalf("the link is over: %s", p.engine.Cause())
+	}
+	if waiting := p.gateway.pieces.bytes; waiting > 0 || len(p.engine.scores) > 0 {
+		t.Errorf("%d bytes wait, and parts of %d requests are kept", waiting, len(p.engine.scores))
+	}
+}

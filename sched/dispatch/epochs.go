@@ -28,7 +28,7 @@ func (c *Core) leave(m *messages.EngineLeft, out *messages.Outbox) {
 		return
 	}
 	end := &messages.EpochEnded{Cause: m.Cause}
-	if !m.Goodbye {
+	if !m.NoSuspects {
 		end.Suspects, end.Unsure = c.suspects(int(m.Engine))
 	}
 	c.engineDown(int(m.Engine), end, out)

@@ -35,7 +35,7 @@ func TestEnginesJoinAndLeave(t *testing.T) {
 	s.join(0, messages.EngineFacts{})
 	s.submit(1)
 	s.up(0, 2)
-	bye := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0, Goodbye: true}), messages.Intake)
+	bye := only[*messages.EpochEnded](t, s.step(&messages.EngineLeft{Engine: 0, NoSuspects: true}), messages.Intake)
 	if bye.Suspects != nil || len(bye.Requests) != 1 {
 		t.Errorf("after a goodbye intake hears %+v", bye)
 	}
@@ -53,7 +53,7 @@ func TestAnEngineThatHasNotJoinedIsNotUsed(t *testing.T) {
 	if sends := s.up(0, 5); len(sends) > 0 {
 		t.Errorf("engine 0 has not joined, and causes %v", sends)
 	}
-	s.step(&messages.EngineLeft{Engine: 0, Goodbye: true})
+	s.step(&messages.EngineLeft{Engine: 0, NoSuspects: true})
 	if to := given(s.up(1, 1)); len(to) != 1 || to[1] != 1 {
 		t.Errorf("engine 1 has joined, and the engines get %v", to)
 	}
@@ -264,7 +264,7 @@ func TestNoRequestIsLostWhileEnginesComeAndGo(t *testing.T) {
 			"leave": func(*rapid.T) {
 				i := pick()
 				engines[i].joined, engines[i].has = false, nil
-				hear(s.step(&messages.EngineLeft{Engine: messages.EngineID(i), Goodbye: rapid.Bool().Draw(t, "goodbye")}))
+				hear(s.step(&messages.EngineLeft{Engine: messages.EngineID(i), NoSuspects: rapid.Bool().Draw(t, "goodbye")}))
 			},
 			"step": func(*rapid.T) {
 				if i := pick(); len(engines[i].has) > 0 {
