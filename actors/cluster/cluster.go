@@ -39,6 +39,8 @@ const Name = "cluster"
 type Options struct {
 	Self      *wire.Hello       // what this node says of itself; Address and Known are set here
 	Timeout   time.Duration     // cluster-peer-timeout; 0 means 2s
+	Resume    time.Duration     // cluster-resume-wait
+	Own       string            // served name of the engine that Serve will bring; "" for none
 	Transport transport.Options // its Calls is set here
 	// Gateway opens models that engines serve; nil for a node without a gateway.
 	Gateway Gateway
@@ -62,6 +64,10 @@ type Gateway interface {
 	// OpenModel makes a model ready for requests, in place of one of the same name. texts
 	// are those of the model's hash.
 	OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*GatewayModel, error)
+	// CloseModel ends a model that has no engine any more.
+	CloseModel(ctx context.Context, name string)
+	// Busy reports whether requests for a model are open. It does not block.
+	Busy(name string) bool
 }
 
 // GatewayModel is a model that this gateway serves: its dispatch, and how many engines of other nodes have it.
@@ -107,7 +113,11 @@ func Start(system *actor.ActorSystem, opt Options) (*Cluster, error) {
 	}
 	opt.Self.Address = c.transport.Advertised()
 	c.pid = system.NewLocalPID(Name)
-	core := members.New(members.Options{Self: opt.Self, Timeout: opt.Timeout})
+	known := members.Options{Self: opt.Self, Timeout: opt.Timeout, Own: opt.Own, Resume: opt.Resume}
+	if opt.Gateway != nil {
+		known.Busy = opt.Gateway.Busy
+	}
+	core := members.New(known)
 	entry := opt.Roster.Entry(Name, Name)
 	p := newParent(c, core, entry)
 	props := actor.PropsFromProducer(func() actor.Actor { return p }, append(entry.Options(), entry.Guard())...)

@@ -131,6 +131,10 @@ func (n *node) OpenModel(_ context.Context, m *wire.Model, got []byte) (*Gateway
 	return &GatewayModel{Dispatch: n.front.Dispatch(), Limits: limits}, nil
 }
 
+// CloseModel and Busy implement Gateway.
+func (n *node) CloseModel(context.Context, string) {}
+func (n *node) Busy(string) bool                   { return false }
+
 func (n *node) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

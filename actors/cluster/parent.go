@@ -134,13 +134,13 @@ func (p *parent) Receive(ctx actor.Context) {
 	case *restarted:
 		p.endLinks(ctx, m.dispatch)
 	case *textsOf:
-		m.reply <- p.texts(m.hash)
+		answer(m.reply, p.texts(m.hash))
 	case *withdraw:
 		p.withdraw(ctx, m)
 	case *findEnd:
-		m.reply <- p.find(m)
+		answer(m.reply, p.find(m))
 	case *list:
-		m.reply <- p.core.List(p.now())
+		answer(m.reply, p.core.List(p.now()))
 	case *leave:
 		p.leave(ctx, m)
 	case *lastHelloDone:
@@ -148,6 +148,15 @@ func (p *parent) Receive(ctx actor.Context) {
 		p.left()
 	}
 	p.carryOut()
+}
+
+// answer replies to a message. After a panic the actor handles it again, and nobody may read
+// a second reply.
+func answer[T any](to chan<- T, reply T) {
+	select {
+	case to <- reply:
+	default:
+	}
 }
 
 func (p *parent) serve(e *Engine) {
@@ -186,7 +195,7 @@ func (p *parent) called(ctx actor.Context, m *called) {
 		r.key = p.spawnGateway(ctx, m.hello, m.open.Key)
 	}
 	r.hello = p.core.Hello(p.now())
-	m.reply <- r
+	answer(m.reply, r)
 }
 
 // mostLinks bounds the links of a node.
@@ -237,6 +246,10 @@ func (p *parent) carryOut() {
 	hello := func() *wire.Hello { return p.core.Hello(p.now()) }
 	for _, address := range p.out.Calls {
 		go p.call(address, hello())
+	}
+	for _, name := range p.out.Forget {
+		delete(p.models, name)
+		go p.cluster.opt.Gateway.CloseModel(p.ctx, name)
 	}
 	for _, l := range p.out.Learn {
 		go p.learn(l)

@@ -69,7 +69,7 @@ func (p *parent) withdraw(ctx actor.Context, m *withdraw) {
 			ctx.Send(p.cluster.system.NewLocalPID(Name+"/"+name), &messages.EndLink{Cause: m.cause})
 		}
 	}
-	m.reply <- n
+	answer(m.reply, n)
 }
 
 // model is what this node's engine serves now, or nil.

@@ -36,6 +36,12 @@ type Options struct {
 	Self *wire.Hello
 	// Timeout is the silence after which a node is lost (cluster-peer-timeout). It must be set.
 	Timeout time.Duration
+	// Own is the served name of this node's engine, which Set adds later; "" if it has none.
+	Own string
+	// Resume is how long requests wait for an engine of their model (cluster-resume-wait).
+	Resume time.Duration
+	// Busy reports whether requests for a model are open here; nil: never.
+	Busy func(model string) bool
 	// Keep is how long a lost node stays in the list; 0 means 10m.
 	Keep time.Duration
 }
@@ -69,7 +75,8 @@ type peer struct {
 	next     time.Duration
 	slot     messages.EngineID // 0: no link
 	linked   bool              // false while it is opened
-	tries    int               // links in a row that could not be opened
+	tries    int               // links in a row that could not be opened, or ended at once
+	begun    time.Duration     // when the link was asked for
 	again    time.Duration     // when the next link may be opened
 }
 
@@ -77,6 +84,7 @@ type peer struct {
 type Outbox struct {
 	Calls  []string // addresses to call with a hello
 	Learn  []Learn  // models to open, in place of an older one of that name
+	Forget []string // models to close: they have no engine any more
 	Links  []Link   // links to open
 	Events []Event
 }
@@ -102,6 +110,9 @@ type Event struct {
 
 func New(opt Options) *Core {
 	opt.Keep = cmp.Or(opt.Keep, 10*time.Minute)
+	if opt.Busy == nil {
+		opt.Busy = func(string) bool { return false }
+	}
 	return &Core{opt: opt, self: opt.Self, peers: map[string]*peer{}, models: map[string]*model{}, slots: map[messages.EngineID]*peer{}}
 }
 
@@ -241,7 +252,7 @@ func (c *Core) accept(now time.Duration, p *peer, h *wire.Hello, answer bool, ou
 		if p.here() {
 			c.lose(p, "a new process answers at this address", out)
 		}
-		p.lost, p.left = false, false
+		p.lost, p.left, p.tries = false, false, 0
 		out.Events = append(out.Events, Event{report.EventJoined, h.Node, fmt.Sprintf("node %s has joined at %s", h.Node, h.Address)})
 	}
 	p.hello, p.heard = h, now
@@ -271,14 +282,14 @@ func (c *Core) consider(now time.Duration, p *peer, out *Outbox) {
 	for c.slots[slot] != nil {
 		slot++
 	}
-	p.slot, p.linked, c.slots[slot] = slot, false, p
+	p.slot, p.linked, p.begun, c.slots[slot] = slot, false, now, p
 	out.Links = append(out.Links, Link{slot, p.hello})
 }
 
 // Linked says that the link of a slot has begun.
 func (c *Core) Linked(slot messages.EngineID, out *Outbox) {
 	if p := c.slots[slot]; p != nil {
-		p.linked, p.tries = true, 0
+		p.linked = true
 		out.Events = append(out.Events, Event{report.EventLinked, p.hello.Node, fmt.Sprintf("the link to engine %s has begun", p.hello.Node)})
 	}
 }
@@ -292,6 +303,10 @@ func (c *Core) Unlinked(now time.Duration, slot messages.EngineID, cause string,
 	delete(c.slots, slot)
 	if p.linked {
 		out.Events = append(out.Events, Event{report.EventUnlinked, p.hello.Node, fmt.Sprintf("the link to engine %s is over: %s", p.hello.Node, cause)})
+	}
+	// A link that can be opened may still not work: frames may get through in one direction only.
+	if p.linked && now-p.begun > 2*c.opt.Timeout {
+		p.tries = 0
 	}
 	p.again = now + min(longest, retry<<min(p.tries, 10))
 	p.tries++

@@ -545,3 +545,97 @@ func TestEventsOfAddressesAndModelsNameNoNode(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// While requests wait for their engine, another one with other weights does not get their
+// model. Afterwards it does.
+func TestWaitingRequestsKeepTheirModel(t *testing.T) {
+	waiting := true
+	c := gateway()
+	c.opt.Resume, c.opt.Busy = time.Minute, func(model string) bool { return waiting && model == "m" }
+	meet(t, c, 0, engineAt("one", "1"))
+	c.Linked(1, &Outbox{})
+	c.Unlinked(second, 1, "its process has ended", &Outbox{})
+	two := engineAt("two", "2")
+	two.Engine.Weights = "other"
+	c.Propose([]string{"one:1", "two:1"})
+	asks := func(now time.Duration) bool {
+		out := &Outbox{}
+		c.Answered(now, "two:1", two, nil, out)
+		return len(out.Learn) > 0
+	}
+	if asks(30 * second) {
+		t.Error("the model is replaced while requests wait")
+	}
+	waiting = false
+	if !asks(31 * second) {
+		t.Error("the model is not replaced, although nobody needs it")
+	}
+	waiting = true
+	c = gateway()
+	c.opt.Resume, c.opt.Busy = time.Minute, func(string) bool { return waiting }
+	meet(t, c, 0, engineAt("one", "1"))
+	c.Linked(1, &Outbox{})
+	c.Unlinked(second, 1, "its process has ended", &Outbox{})
+	c.Propose([]string{"two:1"})
+	if !asks(2 * time.Minute) {
+		t.Error("new requests keep the model for ever")
+	}
+}
+
+// An engine of the same name calls while this node's own one starts.
+func TestTheOwnModelIsNotLearned(t *testing.T) {
+	c := gateway()
+	c.opt.Own = "m"
+	if out := meet(t, c, 0, engineAt("one", "1")); len(out.Learn)+len(out.Links) > 0 {
+		t.Errorf("it is learned: %+v", out)
+	}
+	c.Set(report.Ready, engineAt("gateway", "g").Engine)
+	out := &Outbox{}
+	c.Answered(second, "one:1", engineAt("one", "1"), nil, out)
+	if len(out.Learn) > 0 || len(out.Links) != 1 {
+		t.Errorf("then: %+v", out)
+	}
+}
+
+// Names come and go. A gateway that has the most that are allowed closes the oldest one that
+// nobody needs.
+func TestModelsWithoutEnginesMakeRoom(t *testing.T) {
+	c, now := gateway(), time.Duration(0)
+	var forgotten []string
+	for i := range mostModels + 10 {
+		h := engineAt(fmt.Sprint("e", i), fmt.Sprint(i))
+		h.Engine.Name = fmt.Sprint("m", i)
+		out := meet(t, c, now, h)
+		if len(out.Links) != 1 {
+			t.Fatalf("engine %d has no link: %s", i, texts(out))
+		}
+		forgotten = append(forgotten, out.Forget...)
+		c.Linked(out.Links[0].Slot, out)
+		if i != 3 { // which stays
+			c.Unlinked(now, out.Links[0].Slot, "gone", out)
+		}
+		now += time.Hour
+	}
+	if got := fmt.Sprint(forgotten); len(c.models) != mostModels || got != "[m0 m1 m2 m4 m5 m6 m7 m8 m9 m10]" {
+		t.Errorf("%d models, closed are %s", len(c.models), got)
+	}
+}
+
+// A link that can be opened but does not work is opened less and less often.
+func TestALinkThatNeverWorksIsTriedLessAndLess(t *testing.T) {
+	c, links := gateway(), 0
+	meet(t, c, 0, engineAt("one", "1"))
+	for now := time.Duration(0); now < time.Minute; now += 50 * time.Millisecond {
+		out := &Outbox{}
+		if c.slots[1] != nil && !c.slots[1].linked {
+			c.Linked(1, out)
+		} else if c.slots[1] != nil && now-c.slots[1].begun > 2*second {
+			c.Unlinked(now, 1, "nothing was heard from the peer for 2s", out)
+		}
+		c.Answered(now, "one:1", engineAt("one", "1"), nil, out)
+		links += len(out.Links)
+	}
+	if links > 17 {
+		t.Errorf("%d links in a minute", links)
+	}
+}

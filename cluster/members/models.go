@@ -2,6 +2,8 @@ package members
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/troupe-engine/troupe/cluster/report"
@@ -64,7 +66,7 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 				return false
 			}
 			next.tries, next.cause = m.tries, m.cause
-		} else if why := differ(m.facts, e); why != "" && (m.state == learning || c.served(e.Name) || now-m.left < c.opt.Timeout) {
+		} else if why := differ(m.facts, e); why != "" && (m.state == learning || c.needed(now, e.Name, m)) {
 			p.refused = fmt.Sprintf("engine %s is not used: its model %s differs from that of the engines which this gateway already has (%s). Give it the same model, or another served-model-name", p.hello.Node, e.Name, why)
 			return false
 		} else if why == "" && m.state == open {
@@ -72,13 +74,39 @@ func (c *Core) open(now time.Duration, p *peer, out *Outbox) bool {
 		} else if m.state == learning {
 			return false
 		}
-	} else if len(c.models) >= mostModels {
+	} else if e.Name == c.opt.Own { // this node's engine is about to serve it
+		return false
+	} else if len(c.models) >= mostModels && !c.forget(now, out) {
 		p.refused = fmt.Sprintf("gateway %s has %d models; more are not allowed", c.self.Node, mostModels)
 		return false
 	}
 	c.models[e.Name] = next
 	out.Learn = append(out.Learn, Learn{p.address, e})
 	return false
+}
+
+// needed reports whether a model must stay as it is: an engine serves it, or will be back
+// soon, or requests wait for one.
+func (c *Core) needed(now time.Duration, name string, m *model) bool {
+	away := now - m.left
+	return c.served(name) || away < c.opt.Timeout || away < c.opt.Resume && c.opt.Busy(name)
+}
+
+// forget makes room for another model: it closes the one that has been without an engine for
+// longest. It reports false if all are needed.
+func (c *Core) forget(now time.Duration, out *Outbox) bool {
+	oldest := ""
+	for _, name := range slices.Sorted(maps.Keys(c.models)) {
+		if m := c.models[name]; m.state != learning && !c.needed(now, name, m) && (oldest == "" || m.left < c.models[oldest].left) {
+			oldest = name
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	delete(c.models, oldest)
+	out.Forget = append(out.Forget, oldest)
+	return true
 }
 
 // served reports whether an engine of a model has a link.
