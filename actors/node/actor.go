@@ -40,7 +40,8 @@ type (
 )
 
 const (
-	mostReaders = 256
+	// mostReaders are a node for each address that a node may know, and 256 operators.
+	mostReaders = 1024 + 256
 	mostEvents  = 256 // in one answer
 	lookEvery   = 500 * time.Millisecond
 )
@@ -81,7 +82,7 @@ func (s *state) Receive(ctx actor.Context) {
 	case *leave:
 		delete(s.readers, m.reader)
 	case *begin:
-		m.reply <- s.begin(m.action)
+		answer(m.reply, s.begin(m.action))
 	case *end:
 		delete(s.running, m.action)
 	case *look:
@@ -92,6 +93,15 @@ func (s *state) Receive(ctx actor.Context) {
 		if f := s.follows[m.incarnation]; f != nil {
 			f.after = m.number
 		}
+	}
+}
+
+// answer replies to a message. After a panic the actor handles it again, and nobody may read
+// a second reply.
+func answer[T any](to chan<- T, reply T) {
+	select {
+	case to <- reply:
+	default:
 	}
 }
 
@@ -117,13 +127,13 @@ func (s *state) append(e report.Event) {
 func (s *state) read(r *reader) {
 	delete(s.readers, r)
 	if r.bounds {
-		r.reply <- []report.Event{{Number: s.log.oldest()}, {Number: s.log.last}}
+		answer(r.reply, []report.Event{{Number: s.log.oldest()}, {Number: s.log.last}})
 		return
 	}
 	if events := s.log.after(r.after, mostEvents, s.node.opt.Now()); len(events) > 0 {
-		r.reply <- events
+		answer(r.reply, events)
 	} else if len(s.readers) >= mostReaders {
-		r.reply <- nil
+		answer(r.reply, nil)
 	} else {
 		s.readers[r] = struct{}{}
 	}

@@ -42,11 +42,12 @@ type clustered struct {
 	catalog httpapi.Models
 	mu      sync.Mutex      // models are opened on goroutines of their own
 	models  []*gatewayModel // of the models
+	opening sync.Mutex      // a model is opened or closed: one at a time
 
 	stopLooking func() // at certificates; nil without
 	incarnation string
 	discovery   *discovery.Discovery // nil before join
-	offer       *cluster.Engine      // this node's engine, once it is served; nil without
+	offer       *cluster.Engine      // this node's engine, once its weights are hashed; supervised.service guards it
 }
 
 // gatewayModel is a model of this gateway: its intake and dispatch.
@@ -78,7 +79,7 @@ func (n *Node) startCluster() error {
 			Protocol: members.Protocol, Cluster: k.Name, Node: k.NodeName(), Incarnation: incarnation, Gateway: k.HasGateway(),
 			Api: n.opt.API, State: report.Ready, Pid: int64(os.Getpid()), Started: n.started.UnixMilli(), Version: n.opt.Version,
 		},
-		Timeout: k.PeerTimeout,
+		Timeout: k.PeerTimeout, Resume: k.ResumeWait, Own: n.Name,
 		Transport: transport.Options{Listen: k.Listen, Advertise: k.Advertise, Incarnation: incarnation,
 			Log: n.opt.Log},
 		Meter: n.Meter, Log: n.opt.Log, Roster: n.super.roster, Chaos: c.Chaos, Event: n.super.memberEvent, Answer: n.super.answer,
@@ -154,7 +155,7 @@ func (g *clustered) relink(gm *gatewayModel) {
 	}
 	root := g.node.System.Root
 	root.Send(gm.own.Portal(), &messages.GatewayLeft{})
-	root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has restarted", Goodbye: true})
+	root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: "dispatch or the portal has restarted", NoSuspects: true})
 	root.Send(gm.Engine.Dispatch(), &messages.EngineJoined{Facts: messages.EngineFacts{Fingerprint: g.node.Fingerprint(), PoolTokens: g.node.Plan.Tokens}})
 	root.Send(gm.own.Portal(), &messages.GatewayJoined{})
 }
@@ -233,6 +234,8 @@ func (g *clustered) all() []*gatewayModel {
 
 // OpenModel implements cluster.Gateway.
 func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) (*cluster.GatewayModel, error) {
+	g.opening.Lock()
+	defer g.opening.Unlock()
 	n := g.node
 	model, err := ModelFromTexts(texts, m, n.Config())
 	if err != nil {
@@ -240,13 +243,10 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 	}
 	model.Created = time.Now().Unix()
 	gm := &gatewayModel{name: m.Name, texts: m.Texts, meter: telemetry.New(m.Name, 1, n.opt.Log)}
-	var old *gatewayModel
-	for _, one := range g.all() {
-		if one.name == m.Name {
-			old = one
+	if old := g.named(m.Name); old != nil { // of engines that have all left
+		if old.own != nil {
+			return nil, fmt.Errorf("this node's own engine serves the model %s", m.Name)
 		}
-	}
-	if old != nil { // of engines that have all left
 		if err := g.end(ctx, old); err != nil {
 			return nil, err
 		}
@@ -256,6 +256,33 @@ func (g *clustered) OpenModel(ctx context.Context, m *wire.Model, texts []byte) 
 		return nil, err
 	}
 	return gm.GatewayModel, nil
+}
+
+// CloseModel implements cluster.Gateway.
+func (g *clustered) CloseModel(ctx context.Context, name string) {
+	g.opening.Lock()
+	defer g.opening.Unlock()
+	if gm := g.named(name); gm != nil && gm.own == nil {
+		if err := g.end(ctx, gm); err != nil {
+			g.node.opt.Log.Error().Err(err).Msg("a model without engines cannot be closed")
+		}
+	}
+}
+
+// Busy implements cluster.Gateway.
+func (g *clustered) Busy(name string) bool {
+	gm := g.named(name)
+	return gm != nil && gm.meter.Value(messages.RequestsOpen) > 0
+}
+
+// named is the model of a name, nil if there is none.
+func (g *clustered) named(name string) *gatewayModel {
+	for _, gm := range g.all() {
+		if gm.name == name {
+			return gm
+		}
+	}
+	return nil
 }
 
 // end stops intake and dispatch of a model that has no engine any more.
@@ -268,7 +295,7 @@ func (g *clustered) end(ctx context.Context, gm *gatewayModel) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), settle)
 	defer cancel()
 	if err := gm.Stop(limit); err != nil {
-		return fmt.Errorf("the model %s that it replaces has not stopped yet, so it is tried again later: %w", gm.name, err)
+		return fmt.Errorf("the old actors of the model %s have not stopped yet: %w", gm.name, err)
 	}
 	return nil
 }
@@ -283,7 +310,7 @@ func (g *clustered) serveOwn() error {
 		return err
 	}
 	p := n.Checkpoint.Program
-	g.offer = &cluster.Engine{
+	offer := &cluster.Engine{
 		Portal: n.core.Portal(), Texts: texts, Limits: n.requestLimits(),
 		Gateway: g.all()[0].GatewayModel,
 		Model: &wire.Model{
@@ -291,10 +318,12 @@ func (g *clustered) serveOwn() error {
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
 		},
 	}
-	own := g.own()
-	own.unlinked.Store(false)
-	g.relink(own)
-	g.Serve(g.offer)
+	n.super.service.Lock()
+	defer n.super.service.Unlock()
+	g.offer = offer
+	if n.super.State() == report.Ready { // an operator may have drained it already
+		g.offerAgain()
+	}
 	return nil
 }
 
@@ -303,12 +332,12 @@ func (g *clustered) serveOwn() error {
 func (g *clustered) unlink(cause string) {
 	if gm := g.own(); gm != nil && g.node.Config().Cluster.HasGateway() {
 		gm.unlinked.Store(true)
-		g.node.System.Root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: cause, Goodbye: true})
+		g.node.System.Root.Send(gm.Engine.Dispatch(), &messages.EngineLeft{Cause: cause, NoSuspects: true})
 		g.node.System.Root.Send(gm.own.Portal(), &messages.GatewayLeft{})
 	}
 }
 
-// offerAgain serves the engine to gateways again, after Withdraw.
+// offerAgain serves the engine to gateways again, after Withdraw, or for the first time.
 func (g *clustered) offerAgain() {
 	if gm := g.own(); gm != nil && g.offer != nil {
 		gm.unlinked.Store(false)

@@ -34,7 +34,7 @@ func (s *supervised) Act(ctx context.Context, a *report.Action, path string) (st
 	case report.Drain:
 		return s.drain(ctx, cause)
 	case report.Undrain:
-		return s.undrain()
+		return s.undrain(ctx)
 	case report.Stop:
 		return s.stop(ctx, cause)
 	case report.Start:
@@ -86,7 +86,7 @@ func (s *supervised) Nudge(path string) {
 	}
 }
 
-// leave takes the engine out of service, and says what that came to.
+// leave takes the engine out of service, and says what that came to. The caller holds service.
 func (s *supervised) leave(ctx context.Context, state, cause string) (string, error) {
 	g, core := s.node.cluster, s.core.Load()
 	if g == nil {
@@ -117,7 +117,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// backInService puts the engine back into service.
+// backInService puts the engine back into service. The caller holds service.
 func (s *supervised) backInService() {
 	s.setState(report.Ready)
 	if g := s.node.cluster; g != nil {
@@ -132,6 +132,8 @@ func (s *supervised) setAndRecord(state, text string) {
 }
 
 func (s *supervised) drain(ctx context.Context, cause string) (string, error) {
+	s.service.Lock()
+	defer s.service.Unlock()
 	if state := s.State(); state == report.Draining || state == report.Stopped {
 		return fmt.Sprintf("node %s is already %s", s.name, state), nil
 	}
@@ -146,12 +148,17 @@ func (s *supervised) drain(ctx context.Context, cause string) (string, error) {
 	return fmt.Sprintf("node %s takes no new requests%s", s.name, text), nil
 }
 
-func (s *supervised) undrain() (string, error) {
+func (s *supervised) undrain(ctx context.Context) (string, error) {
+	s.service.Lock()
+	defer s.service.Unlock()
 	switch state := s.State(); state {
 	case report.Ready:
 		return fmt.Sprintf("node %s is already ready", s.name), nil
 	case report.Stopped:
 		return "", refused("node %s is stopped; use troupe cluster start", s.name)
+	}
+	if err := s.release(ctx); err != nil {
+		return "", err
 	}
 	s.backInService()
 	s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again", s.name))
@@ -226,12 +233,10 @@ func (s *supervised) stop(ctx context.Context, cause string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if core := s.core.Load(); core != nil {
-		limit, cancel := context.WithTimeout(ctx, settle)
-		defer cancel()
-		if err := core.Hold(limit, cause); err != nil {
-			return "", fmt.Errorf("the actors of the engine have not stopped yet: %w", err)
-		}
+	s.service.Lock()
+	defer s.service.Unlock()
+	if err := s.hold(ctx, cause); err != nil {
+		return "", err
 	}
 	if g := s.node.cluster; g != nil {
 		g.SetState(report.Stopped)
@@ -240,17 +245,44 @@ func (s *supervised) stop(ctx context.Context, cause string) (string, error) {
 	return fmt.Sprintf("node %s has stopped%s; its process goes on, and troupe cluster start makes it ready again", s.name, text), nil
 }
 
+// hold stops the actors of the engine's epoch. The caller holds service.
+func (s *supervised) hold(ctx context.Context, cause string) error {
+	core := s.core.Load()
+	if core == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	s.held = true // also if they stop later
+	if err := core.Hold(ctx, cause); err != nil {
+		return fmt.Errorf("the actors of the engine have not stopped yet; stop node %s again, or undrain it: %w", s.name, err)
+	}
+	return nil
+}
+
+// release ends hold, and waits until an epoch has begun. The caller holds service.
+func (s *supervised) release(ctx context.Context) error {
+	if !s.held {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	if err := s.core.Load().Release(ctx); err != nil {
+		return fmt.Errorf("no epoch of the engine has begun yet; try again in a moment: %w", err)
+	}
+	s.held = false
+	return nil
+}
+
 func (s *supervised) start(ctx context.Context) (string, error) {
 	if s.State() != report.Stopped {
-		return s.undrain()
+		return s.undrain(ctx)
 	}
 	begun := time.Now()
-	if core := s.core.Load(); core != nil {
-		limit, cancel := context.WithTimeout(ctx, settle)
-		defer cancel()
-		if err := core.Release(limit); err != nil {
-			return "", fmt.Errorf("no epoch of the engine has begun yet: %w", err)
-		}
+	s.service.Lock()
+	defer s.service.Unlock()
+	if err := s.release(ctx); err != nil {
+		return "", err
 	}
 	s.backInService()
 	s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again", s.name))

@@ -38,12 +38,9 @@ func (s *supervised) takeOut() {
 	defer s.probing.Store(false)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	cause := fmt.Sprintf("%d epochs in a row have ended without a token", engine.Barren)
-	text, err := s.leave(ctx, report.Failed, cause)
-	if err != nil {
+	if !s.fail(ctx) {
 		return
 	}
-	s.setAndRecord(report.Failed, fmt.Sprintf("node %s takes itself out of service: %s%s", s.name, cause, text))
 	var p probation
 	for timer := time.NewTimer(p.next()); ; timer.Reset(p.next()) {
 		select {
@@ -55,12 +52,38 @@ func (s *supervised) takeOut() {
 		if s.State() != report.Failed { // an operator has decided otherwise
 			return
 		}
-		if s.probe(ctx) && s.State() == report.Failed {
-			s.backInService()
-			s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again: it has computed a token", s.name))
+		if s.probe(ctx) && s.comeBack() {
 			return
 		}
 	}
+}
+
+// fail takes the engine out of service, unless an operator has done so.
+func (s *supervised) fail(ctx context.Context) bool {
+	s.service.Lock()
+	defer s.service.Unlock()
+	if s.State() != report.Ready {
+		return false
+	}
+	cause := fmt.Sprintf("%d epochs in a row have ended without a token", engine.Barren)
+	text, err := s.leave(ctx, report.Failed, cause)
+	if err != nil {
+		return false
+	}
+	s.setAndRecord(report.Failed, fmt.Sprintf("node %s takes itself out of service: %s%s", s.name, cause, text))
+	return true
+}
+
+// comeBack puts the engine back into service, unless an operator has decided otherwise.
+func (s *supervised) comeBack() bool {
+	s.service.Lock()
+	defer s.service.Unlock()
+	if s.State() != report.Failed {
+		return false
+	}
+	s.backInService()
+	s.setAndRecord(report.Ready, fmt.Sprintf("node %s is ready again: it has computed a token", s.name))
+	return true
 }
 
 // probeLimit is how long a probe waits for its token.
@@ -73,9 +96,9 @@ func (s *supervised) probe(ctx context.Context) (fruitful bool) {
 	defer cancel()
 	n := s.node
 	if g := n.cluster; g != nil && n.Config().Cluster.HasGateway() {
-		r := g.own()
-		r.unlinked.Store(false)
-		g.relink(r)
+		if !s.linkForProbe(g) {
+			return false
+		}
 		defer func() { s.afterProbe(g, fruitful) }()
 	}
 	front := n.fronts()[0]
@@ -107,14 +130,25 @@ func (s *supervised) probe(ctx context.Context) (fruitful bool) {
 	}
 }
 
-// afterProbe ends the link of a probe, unless the engine is in service now. An operator may
-// have put it there meanwhile, or do so now: the state is set before the link begins.
+// linkForProbe links the engine with its gateway, unless an operator has decided otherwise.
+func (s *supervised) linkForProbe(g *clustered) bool {
+	s.service.Lock()
+	defer s.service.Unlock()
+	if s.State() != report.Failed {
+		return false
+	}
+	r := g.own()
+	r.unlinked.Store(false)
+	g.relink(r)
+	return true
+}
+
+// afterProbe ends the link of a probe, unless the engine is in service now, or is about to be.
 func (s *supervised) afterProbe(g *clustered, fruitful bool) {
+	s.service.Lock()
+	defer s.service.Unlock()
 	if state := s.State(); state == report.Ready || state == report.Failed && fruitful {
 		return
 	}
 	g.unlink("the probe of the engine is over")
-	if s.State() == report.Ready {
-		g.offerAgain()
-	}
 }

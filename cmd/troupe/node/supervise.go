@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,11 +28,15 @@ type supervised struct {
 	name        string
 	incarnation string
 	state       atomic.Pointer[string]
-	core        atomic.Pointer[engine.Engine] // once it has started
-	restart     chan struct{}                 // has a value when the process must execute itself anew
-	probing     atomic.Bool                   // it took itself out and looks whether it works again
-	ended       chan struct{}                 // closed when the process closes
-	closed      atomic.Bool                   // likewise
+	// service is held while the engine is taken out of service or put back, with the change of
+	// state: operators, probation and the start may want both at once.
+	service sync.Mutex
+	held    bool                          // the engine was told to start no epoch; service guards it
+	core    atomic.Pointer[engine.Engine] // once it has started
+	restart chan struct{}                 // has a value when the process must execute itself anew
+	probing atomic.Bool                   // it took itself out and looks whether it works again
+	ended   chan struct{}                 // closed when the process closes
+	closed  atomic.Bool                   // likewise
 }
 
 // startRoster makes what actors report to. It comes before all actors.
