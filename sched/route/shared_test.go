@@ -159,7 +159,7 @@ func TestOneRouterDoesNotDraw(t *testing.T) {
 // The third cost equals the level but for rounding, which made it belong to the lower ones in
 // every other step.
 func TestTheLevelIsFoundInSpiteOfRounding(t *testing.T) {
-	r := New(Options{Replicas: 3})
+	r := New(Options{Replicas: 3, PageSize: 16})
 	r.costs = []float64{0.5045876335061454, 0.412844427414119, 0.45871603046013215}
 	r.rates = []float64{11161.589436637289, 11161.589436637289, 11161.589436637289}
 	if got := r.level(512.0000000000013); math.Abs(got-0.458716) > 1e-6 {
