@@ -9,7 +9,7 @@
 //	complete, sampling             requests of this process, without HTTP; their parameters and the model's defaults
 //	texts                          the tokenizer, template and defaults for gateways, which have no model
 //	info, fingerprint              the answer of /server_info; what may change a bit of a result
-//	cluster                        a node of a cluster: its gateway's models, its engine behind a portal
+//	cluster, models                a node of a cluster: its engine behind a portal; models of other engines at its gateway
 //	supervise, operate, probation  what operators see and ask for; an engine that takes itself out
 //	steptime, killtoken            steps that take a time, requests that end the process, for tests
 //	log                            log lines of the actor runtime; the log level
