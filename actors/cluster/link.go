@@ -85,6 +85,7 @@ func (p *parent) linkProps(e *end) *actor.Props {
 		inner = p.engine.Portal
 	}
 	entry := c.opt.Roster.Entry(Name+"/"+linkName(e.kind, e.slot), messages.Link.String())
+	entry.For(e.node)
 	opt := shell.Options{
 		Role: messages.Link, Meter: c.opt.Meter, Log: c.opt.Log, Clock: c.opt.Clock, Intercept: c.opt.Intercept,
 		After: e.after,

@@ -117,6 +117,11 @@ func TestWithdrawAndServe(t *testing.T) {
 	}
 	// Crashes of the parent and of links cost no answer either.
 	r := gateway.opt.Roster
+	for _, a := range r.Actors() { // a new link of a slot is not a restart of the old one
+		if strings.HasPrefix(a.Path, "cluster/engine-") && (a.Restarts > 0 || a.Peer == "") {
+			t.Errorf("%+v", a)
+		}
+	}
 	check("crashes", func() {
 		for _, path := range []string{"cluster", "cluster/engine-1", "cluster", "cluster/engine-2", "cluster"} {
 			r.Find(path).Crash("a test")

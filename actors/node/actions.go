@@ -79,7 +79,9 @@ func (n *Node) here(ctx context.Context, a *report.Action) result {
 		if leaves(a) {
 			n.leaving.Store(false) // its state says so, or it has failed
 		}
-		n.system.Root.Send(n.pid, &end{a})
+		if a.Action != report.Restart || path != "" || known != nil { // else the process is about to end
+			n.system.Root.Send(n.pid, &end{a})
+		}
 		done <- r
 	}()
 	select {

@@ -25,7 +25,7 @@ func TestActionsGoToTheirNode(t *testing.T) {
 			t.Errorf("%s has %+v", n.name, e)
 		}
 	}
-	for target, words := range map[string][]string{"b/engine/portl": {"unknown actor engine/portl", "engine/portal?"}, "bb": {"unknown node bb", "b?"}} {
+	for target, words := range map[string][]string{"b/engine/portl": {"unknown actor engine/portl", "engine/portal?"}, "bb": {"unknown node bb", "known are a, b"}} {
 		_, err = a.Act(t.Context(), action("restart", target))
 		wantError(t, err, report.Unknown, words...)
 	}
@@ -110,10 +110,12 @@ func TestTheLastEngineNeedsForce(t *testing.T) {
 	for _, what := range []string{"drain", "stop", "restart"} {
 		_, err := a.Act(t.Context(), action(what, "a"))
 		wantError(t, err, report.Refused, "last engine of the model m", "force")
-		forced := action(what, "a")
-		forced.Force = true
-		if _, err := a.Act(t.Context(), forced); err != nil {
-			t.Error(err)
+		if what != "restart" { // after which nothing acts on it
+			forced := action(what, "a")
+			forced.Force = true
+			if _, err := a.Act(t.Context(), forced); err != nil {
+				t.Error(err)
+			}
 		}
 		for _, other := range []string{"c", "gateway"} {
 			if _, err := gateway.Act(t.Context(), action(what, other)); err != nil {
@@ -146,6 +148,22 @@ func TestTwoLastEnginesDoNotLeaveTogether(t *testing.T) {
 	wantError(t, <-done, report.Unfinished, "it cannot")
 	if _, err := b.Act(t.Context(), action("drain", "b")); err != nil {
 		t.Errorf("after the other one has failed to leave: %v", err)
+	}
+}
+
+// The answer to a restart comes before the process ends.
+func TestNothingActsOnANodeThatRestarts(t *testing.T) {
+	p := &process{Node: report.Node{Name: "a"}, err: errors.New("not here")}
+	n := open(t, nil, p, nil)
+	_, err := n.Act(t.Context(), action("restart", "a"))
+	wantError(t, err, report.Unfinished, "not here")
+	p.err = nil
+	if _, err := n.Act(t.Context(), action("restart", "a")); err != nil {
+		t.Fatalf("after one that has failed: %v", err)
+	}
+	for _, what := range []string{"stop", "restart"} {
+		_, err := n.Act(t.Context(), action(what, "a"))
+		wantError(t, err, report.InProgress, "restart of a is in progress")
 	}
 }
 

@@ -130,15 +130,23 @@ func (n *Node) find(others []Peer, name string) (*Peer, *report.Error) {
 		}
 		names = append(names, others[i].Node.Name)
 	}
-	return nil, unknown("node", name, names)
+	slices.Sort(names)
+	if len(names) > mostShown {
+		return nil, unknown("node", name, names)
+	}
+	// The nearest name may be that of a node that works, instead of one that restarts.
+	return nil, &report.Error{Kind: report.Unknown, Text: fmt.Sprintf("unknown node %.100s; known are %s; a node that restarts is unknown until it is back", name, strings.Join(names, ", "))}
 }
+
+// mostShown is how many names an error lists.
+const mostShown = 20
 
 // unknown is the error of a name that is not there, with the nearest one.
 func unknown(what, name string, known []string) *report.Error {
 	text := fmt.Sprintf("unknown %s %.100s", what, name)
 	if near := suggest.Nearest(name, known, len(name)/2); near != "" {
 		text += fmt.Sprintf("; did you mean %s?", near)
-	} else if len(known) <= 20 {
+	} else if len(known) <= mostShown {
 		text += "; use one of " + strings.Join(known, ", ")
 	}
 	return &report.Error{Kind: report.Unknown, Text: text}

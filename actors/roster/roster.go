@@ -42,6 +42,7 @@ type Entry struct {
 	state      atomic.Uint32
 	last       atomic.Pointer[report.Failure]
 	begun      atomic.Uint64          // incarnations that have told so
+	peer       atomic.Pointer[string] // as in For
 	armed      atomic.Pointer[string] // why it must crash at its next message
 }
 
@@ -102,7 +103,7 @@ func (r *Roster) Restarts() int {
 func (e *Entry) report() report.Actor {
 	waiting, peak, handled, busy, busyFor := e.mailbox.read()
 	a := report.Actor{Path: e.path, Role: e.role, State: report.Idle, Mailbox: waiting, MailboxPeak: peak, Handled: handled,
-		Restarts: int(max(e.spawned.Load(), 1) - 1 + e.restarts.Load()), BusyMS: float64(busyFor) / float64(time.Millisecond), LastFailure: e.last.Load()}
+		Peer: e.peerName(), Restarts: int(max(e.spawned.Load(), 1) - 1 + e.restarts.Load()), BusyMS: float64(busyFor) / float64(time.Millisecond), LastFailure: e.last.Load()}
 	switch {
 	case e.state.Load() == stopped:
 		a.State = report.Stopped
@@ -112,6 +113,22 @@ func (e *Entry) report() report.Actor {
 		a.State = report.Busy
 	}
 	return a
+}
+
+// For says which node the actor, an end of a link, is for from now on. The next one of its
+// path is another actor, not a restart of this one.
+func (e *Entry) For(node string) {
+	if e != nil {
+		e.peer.Store(&node)
+		e.spawned.Store(0)
+	}
+}
+
+func (e *Entry) peerName() string {
+	if name := e.peer.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // Path is the actor's name for people.

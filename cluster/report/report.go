@@ -58,6 +58,7 @@ type Actor struct {
 	Node        string   `json:"node"`
 	Path        string   `json:"path"`
 	Role        string   `json:"role"`
+	Peer        string   `json:"peer,omitempty"` // the node at the other end of a link
 	State       string   `json:"state"`
 	Mailbox     int      `json:"mailbox"`      // messages that wait
 	MailboxPeak int      `json:"mailbox_peak"` // the most that have waited

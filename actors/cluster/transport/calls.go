@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -107,9 +108,15 @@ func plain(err error) error {
 	case s.Code() == codes.FailedPrecondition || s.Code() == codes.InvalidArgument || s.Code() == codes.Unimplemented:
 		return &Refusal{s.Message()}
 	}
-	_, inner, quoted := strings.Cut(s.Message(), `desc = "`) // of a connection that cannot be made
-	if !quoted {
-		inner = s.Message()
+	text := s.Message()
+	if _, rest, ok := strings.Cut(text, "desc = "); ok { // of a connection that cannot be made
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			text, _ = strconv.Unquote(quoted) // it is quoted
+		}
 	}
-	return errors.New(strings.TrimSuffix(strings.TrimPrefix(inner, "transport: "), `"`))
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "authentication handshake failed: ")
+	if strings.HasPrefix(text, "error reading server preface: ") {
+		text = "it closes the connection: it may use TLS, which this node does not (set cluster-tls-ca, cluster-tls-cert and cluster-tls-key), or it is not a node of a cluster"
+	}
+	return errors.New(text)
 }

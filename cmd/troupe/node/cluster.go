@@ -243,7 +243,7 @@ func (g *clustered) serveOwn() error {
 	p := n.Checkpoint.Program
 	offer := &cluster.Engine{
 		Portal: n.core.Portal(), Texts: texts, Limits: n.requestLimits(),
-		Gateway: g.all()[0].GatewayModel,
+		Gateway: g.own().GatewayModel,
 		Model: &wire.Model{
 			Name: n.Name, Weights: *n.hash.Load(), Texts: hash, Fingerprint: n.Fingerprint(), Context: int64(p.Context), Vocab: int64(p.Vocab),
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),

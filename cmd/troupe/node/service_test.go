@@ -109,6 +109,24 @@ func TestTheOwnModelIsNotReplaced(t *testing.T) {
 	}
 }
 
+// A model of another engine may be known before this node's own.
+func TestTheOwnModelIsNotTheFirst(t *testing.T) {
+	other, m := sent(t, textNode(t, settings(t)))
+	m.Name, m.PageSize, m.Running = "another", 16, 8
+	n, err := openSteps(t.Context(), Options{Config: clusteredSettings(t, "both"), Log: zerolog.Nop()}, (*Node).openModel, (*Node).openText, (*Node).openDevice,
+		(*Node).startSystem, func(n *Node, ctx context.Context) error {
+			_, err := n.cluster.OpenModel(ctx, m, other)
+			return err
+		}, (*Node).startEngine, (*Node).joinCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, n) })
+	if n.cluster.offer.Gateway != n.cluster.own().GatewayModel {
+		t.Error("the engine is offered with the actors of another model")
+	}
+}
+
 // A model that no engine has can be closed, and opened again.
 func TestAModelIsClosed(t *testing.T) {
 	texts, m := sent(t, textNode(t, settings(t)))
