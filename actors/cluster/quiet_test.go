@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
@@ -14,7 +16,7 @@ func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.NewTextHandle
 // start of the runtime's remote replaces the logger of grpc, while grpc reads it. A process
 // has one, and testkit/clustertest runs processes with the race detector.
 func several(t *testing.T) {
-	if raced {
+	if racedetector.Enabled {
 		t.Skip("starting several remotes in one process is a race of the runtime")
 	}
 }

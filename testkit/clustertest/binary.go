@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/internal/invariants"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // BinaryVariable names a binary to test instead of a new one.
@@ -42,7 +43,7 @@ func Binary(t testing.TB) string {
 	if invariants.Enabled {
 		args = append(args, "-tags", "invariants")
 	}
-	if raced {
+	if racedetector.Enabled {
 		args = append(args, "-race")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)

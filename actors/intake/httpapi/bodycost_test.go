@@ -22,6 +22,7 @@ import (
 
 	"github.com/troupe-engine/troupe/lab/measure"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // Every body has bounded costs in time and memory. Each endpoint gets a large value
@@ -136,7 +137,7 @@ func bodyScale(t *testing.T) float64 {
 	if runtime.GOOS != "linux" {
 		t.Skip("it measures by /proc")
 	}
-	if raced {
+	if racedetector.Enabled {
 		t.Skip("the race detector multiplies time and memory")
 	}
 	if os.Getenv("TROUPE_SOAK") != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // What a client sends has a word with the number of the case, and digits. Neither
@@ -180,7 +181,7 @@ func asText(t *testing.T, log string) string {
 func TestNoTextOfAClientLeaks(t *testing.T) {
 	for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
 		t.Run(level.String(), func(t *testing.T) {
-			sampled := raced || level == zerolog.InfoLevel // whose lines are among those of debug
+			sampled := racedetector.Enabled || level == zerolog.InfoLevel // whose lines are among those of debug
 			s := testserver.Start(t, testserver.Options{Log: level, HTTP: httpapi.Options{APIKeys: []string{"first", "second"}, AdminAPIKey: "admin", HealthInterval: time.Millisecond}})
 			handler, m := s.HTTP.Handler(), &marks{}
 			for _, e := range s.HTTP.Endpoints() {

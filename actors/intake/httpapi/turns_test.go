@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // SGLang's conversations (item 33): 8 clients talk for 6 rounds, each time with
@@ -31,7 +32,7 @@ func TestConversationsFindTheirPast(t *testing.T) {
 		{16, 29, 37, true},
 	} {
 		t.Run(fmt.Sprintf("page %d, %d in, %d out, cache off %t", c.page, c.in, c.out, c.cacheOff), func(t *testing.T) {
-			if raced && c.in+c.out > 100 {
+			if racedetector.Enabled && c.in+c.out > 100 {
 				t.Skip("long conversations show nothing more to the race detector, and take a quarter of a minute")
 			}
 			whole := c.page + rounds*(c.in+c.out)

@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // numbers are the varied parts of the numerics fingerprint: with equal ones, answers are
@@ -87,7 +88,7 @@ var servings = []serving{
 func TestEveryKernelIsExact(t *testing.T) {
 	names, files := weightFiles(t)
 	levels := simd.Levels()
-	if raced { // only the interleavings count, and the detector sees no assembly
+	if racedetector.Enabled { // only the interleavings count, and the detector sees no assembly
 		names, levels = []string{"q8_0"}, levels[len(levels)-1:]
 	}
 	want := map[numbers][2][]uint32{}

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/lab/ggufwrite"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // paddedGGUF is a model of random weights. Its tokenizer has the first ids of the vocabulary.
@@ -97,7 +98,7 @@ func ask(t *testing.T, h http.Handler, path string, sent body) string {
 // A model whose vocabulary is larger than its tokenizer's samples ids that no text has. A
 // gateway gives them as one process does.
 func TestAVocabularyLargerThanTheTokenizers(t *testing.T) {
-	if raced {
+	if racedetector.Enabled {
 		t.Skip("starting several remotes in one process is a race of the runtime: each replaces grpc's logger")
 	}
 	c := clusteredSettings(t, "engine")

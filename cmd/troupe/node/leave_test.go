@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/actors/runner"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // stalling is an executor that completes some steps, and the others only when it may.
@@ -33,7 +34,7 @@ func (s stalling) Submit(m *messages.RunBatch, done func(*messages.BatchDone, er
 // A request that a node with both roles has begun continues at another engine when the node
 // is drained: its fingerprint is the final one, however long the node hashes its weights.
 func TestARequestLeavesTheNodeThatBeganIt(t *testing.T) {
-	if raced {
+	if racedetector.Enabled {
 		t.Skip("starting several remotes in one process is a race of the runtime: each replaces grpc's logger")
 	}
 	want := computes(t, open(t, settings(t), nil))

@@ -14,6 +14,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/engine"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // settings are the defaults with a small pool, so that audits are cheap.
@@ -61,7 +62,7 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 	switch {
 	case soak:
 		list = append(list, random(factors, 600)...)
-	case raced: // a few with everything at once: only the interleavings count
+	case racedetector.Enabled: // a few with everything at once: only the interleavings count
 		calls = calls[:8]
 		list = []combination{make(combination, len(factors)), list[len(list)/3], list[len(list)*2/3]}
 	}
@@ -93,7 +94,7 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(i, " ", c), func(t *testing.T) { c.check(t, calls, want, part, seen) })
 	}
-	if !raced {
+	if !racedetector.Enabled {
 		t.Logf("%d combinations, %v", len(list), seen)
 		for _, m := range exercised {
 			// How often memory runs out depends on the machine's pace; with all

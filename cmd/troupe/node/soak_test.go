@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // soakClients is the number of clients: enough for a queue, but not far more than a device
 // under the race detector can serve.
 var soakClients = func() int {
-	if raced {
+	if racedetector.Enabled {
 		return 24
 	}
 	return 64

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
 
 // bigDict has n keys.
@@ -73,7 +75,7 @@ func TestTextsEndAtTheLimit(t *testing.T) {
 				t.Errorf("%s: error %v, want a LengthError", src, err)
 			}
 		})
-		if n > 6<<20 && !raced {
+		if n > 6<<20 && !racedetector.Enabled {
 			t.Errorf("%s: refused after %d bytes, want at most %d", src, n, 6<<20)
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package jinja
-
-const raced = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package racedetector
+
+// Enabled reports whether this program has the race detector.
+const Enabled = true
