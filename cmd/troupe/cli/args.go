@@ -19,7 +19,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 		value = fmt.Sprintf("%q", value)
 	}
 	var flags []string
-	for _, name := range []string{"model", "prompt", "trace", "url"} {
+	for _, name := range []string{"model", "prompt", "trace", "node", "url"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Value.Type() == "string" {
 			flags = append(flags, fmt.Sprintf("the %s with --%s %s", name, name, value))
 		}

@@ -13,7 +13,13 @@ import (
 )
 
 // suggestFlag adds the nearest name to an unknown flag's error, a type to a bad value's.
+// A flag after an unknown command belongs to the command that was meant.
 func suggestFlag(c *cobra.Command, err error) error {
+	if c.HasSubCommands() {
+		if unknown := knownCommand(c, c.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	return FlagError(err, c.Flags(), c.CommandPath())
 }
 
