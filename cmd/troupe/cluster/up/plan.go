@@ -50,6 +50,14 @@ var own = map[string]bool{
 	"admin-address": true, "record-trace": true,
 }
 
+// refuseOwn is the error of a setting that only one node could have.
+func refuseOwn(name string) error {
+	if name == "port" { // cluster up has a flag of this name
+		return errors.New("--port after -- would be the same for all nodes; give it before --, for the first gateway: troupe cluster up --port PORT")
+	}
+	return fmt.Errorf("--%s cannot be the same for all nodes, so cluster up sets it itself; remove it, or start the nodes one by one with troupe serve", name)
+}
+
 // notForGateways are settings that a gateway refuses, with their second names.
 var notForGateways = []string{"model", "model-path", "kv-events"}
 
@@ -59,7 +67,7 @@ func parseSettings(args []string) (list []setting, flags *pflag.FlagSet, err err
 	configs.AddFlags(flags)
 	err = flags.ParseAll(args, func(f *pflag.Flag, value string) error {
 		if own[f.Name] {
-			return fmt.Errorf("--%s cannot be the same for all nodes; remove it after --", f.Name)
+			return refuseOwn(f.Name)
 		}
 		list = append(list, setting{f.Name, value})
 		return flags.Set(f.Name, value)

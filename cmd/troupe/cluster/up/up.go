@@ -76,7 +76,10 @@ func afterDash(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		known := pflag.NewFlagSet("", pflag.ContinueOnError)
 		configs.AddFlags(known)
-		if name := unknown.GetSpecifiedName(); known.Lookup(name) != nil {
+		switch name := unknown.GetSpecifiedName(); {
+		case own[name]:
+			return refuseOwn(name)
+		case known.Lookup(name) != nil:
 			return fmt.Errorf("--%s is a setting of the nodes; give it after --: troupe cluster up -- --%s VALUE", name, name)
 		}
 	}
