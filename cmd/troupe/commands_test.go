@@ -114,6 +114,7 @@ func TestErrorsSayWhatWhereAndTheRemedy(t *testing.T) {
 		"with a target":    {[]string{"cluster", "drian", "x", "--reason", "y"}, []string{`unknown command "drian"; did you mean troupe cluster drain?`}},
 		"flag of a group":  {[]string{"cluster", "--reason", "y"}, []string{"unknown flag: --reason"}},
 		"a node as such":   {[]string{"cluster", "status", "engine-1"}, []string{"cluster status takes no arguments; give the node with --node engine-1 or the url with --url engine-1"}},
+		"no address":       {[]string{"inspect", "memory", "--url", ""}, []string{"--url: the address of the server is empty; use for example http://127.0.0.1:30000"}},
 		"no such view":     {[]string{"inspect", "nosuch"}, []string{"nosuch", "`troupe inspect --help`"}},
 		"a model as such":  {[]string{"serve", "model.gguf"}, []string{"serve takes no arguments; give the model with --model model.gguf"}},
 		"a text as such":   {[]string{"generate", "a cat"}, []string{`generate takes no arguments; give the model with --model "a cat" or the prompt with --prompt "a cat"`}},

@@ -25,14 +25,21 @@ type Server struct {
 	Transport http.RoundTripper // makes the connections; nil means http.DefaultTransport
 }
 
-// ParseURL reads a server's address; without a scheme it is http.
+// ParseURL reads a server's address; without a scheme it is http. It removes a /v1 at the
+// end, which clients of OpenAI's API have in theirs.
 func ParseURL(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, errors.New("the address of the server is empty; use for example http://127.0.0.1:30000")
+	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not the address of a server; use for example http://127.0.0.1:30000", text)
+	}
+	if path, ok := strings.CutSuffix(strings.TrimRight(u.Path, "/"), "/v1"); ok {
+		u.Path, u.RawPath = path, ""
 	}
 	return u, nil
 }
@@ -49,7 +56,7 @@ func (s *Server) Do(ctx context.Context, method, path string, query url.Values) 
 	if err != nil {
 		return nil, err
 	}
-	return read(answer)
+	return s.read(answer)
 }
 
 // send sends a request, with a body of JSON unless that is nil. The caller closes the
@@ -71,18 +78,33 @@ func (s *Server) send(ctx context.Context, method, path string, query url.Values
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("no server is running at %s; start one with `troupe serve`, or use another --url", s.Base)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return nil, s.wrongScheme("http")
 	case err != nil:
 		return nil, fmt.Errorf("the server does not respond; check --url: %w", err)
 	}
 	return answer, nil
 }
 
+// wrongScheme is the error of a server that speaks the other one of HTTP and HTTPS.
+func (s *Server) wrongScheme(right string) error {
+	u := *s.Base
+	u.Scheme = right
+	return fmt.Errorf("the server at %s speaks %s; use --url %s", s.Base.Host, map[string]string{"http": "plain HTTP", "https": "HTTPS"}[right], &u)
+}
+
+// tlsOnly is how Go's servers answer plain HTTP on a port for HTTPS.
+const tlsOnly = "Client sent an HTTP request to an HTTPS server"
+
 // read reads an answer and closes it.
-func read(answer *http.Response) (*Answer, error) {
+func (s *Server) read(answer *http.Response) (*Answer, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("the response to %s %s is incomplete: %w", answer.Request.Method, answer.Request.URL, err)
+	}
+	if answer.StatusCode == http.StatusBadRequest && strings.HasPrefix(string(body), tlsOnly) {
+		return nil, s.wrongScheme("https")
 	}
 	return &Answer{answer.StatusCode, answer.Status, body}, nil
 }
@@ -103,7 +125,7 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	answer, err := read(response)
+	answer, err := s.read(response)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +142,7 @@ func (s *Server) Stream(ctx context.Context, path string, query url.Values) (bod
 	if response.StatusCode == http.StatusOK {
 		return response.Body, false, nil
 	}
-	answer, err := read(response)
+	answer, err := s.read(response)
 	if err != nil {
 		return nil, false, err
 	}

@@ -3,6 +3,7 @@ package serverapi
 import (
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 func TestParseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://a:1": "http://a:1", "127.0.0.1:30000": "http://127.0.0.1:30000", "https://a/b": "https://a/b",
+		"http://a:1/v1": "http://a:1", "a:1/v1/": "http://a:1", "https://a/b/v1": "https://a/b", "http://a/v10": "http://a/v10",
 		"": "", "ftp://a": "", "http://": "", "http://a b": "", "://": "",
 	} {
 		u, err := ParseURL(text)
@@ -21,6 +23,39 @@ func TestParseURL(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, u, err)
 		case want != "" && (err != nil || u.String() != want):
 			t.Errorf("%q: %v, %v, want %s", text, u, err, want)
+		}
+	}
+}
+
+func TestAnEmptyAddressIsNamed(t *testing.T) {
+	if _, err := ParseURL(""); err == nil || !strings.Contains(err.Error(), "is empty; use for example") {
+		t.Error(err)
+	}
+}
+
+// An address with the wrong one of http and https gives an error with the right one.
+func TestWrongScheme(t *testing.T) {
+	answer := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	plain, secure := httptest.NewServer(answer), httptest.NewUnstartedServer(answer)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake
+	secure.StartTLS()
+	defer plain.Close()
+	defer secure.Close()
+	host := func(u string) string { return u[strings.Index(u, "://")+3:] }
+	for _, c := range []struct{ url, want string }{
+		{"https://" + host(plain.URL), "the server at " + host(plain.URL) + " speaks plain HTTP; use --url " + plain.URL},
+		{"http://" + host(secure.URL), "the server at " + host(secure.URL) + " speaks HTTPS; use --url " + secure.URL},
+	} {
+		base, err := ParseURL(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{Base: base}
+		if _, err := s.Get(t.Context(), "/v1/cluster", nil); err == nil || err.Error() != c.want {
+			t.Errorf("Get: %v, want %s", err, c.want)
+		}
+		if _, _, err := s.Stream(t.Context(), "/v1/cluster/events", nil); err == nil || err.Error() != c.want {
+			t.Errorf("Stream: %v, want %s", err, c.want)
 		}
 	}
 }

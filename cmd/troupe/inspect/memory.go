@@ -27,6 +27,11 @@ func newMemory() *cobra.Command {
 		Example: "  troupe inspect memory --model DIR --memory 80GiB\n  troupe inspect memory --url http://127.0.0.1:30000\n" +
 			"  troupe inspect memory --url http://127.0.0.1:30000 --record 60s --plot out.svg",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("url") { // an empty one is a mistake, and not this machine
+				if _, err := live.server.Client(); err != nil {
+					return err
+				}
+			}
 			if err := live.check(); err != nil {
 				return err
 			}
