@@ -39,7 +39,7 @@ type Identity struct {
 	// renewing guards the fields below it. Nobody waits for it.
 	renewing sync.Mutex
 	looked   time.Time // when the files were last looked at
-	warned   time.Time // when Expiring was last called; zero: never
+	warned   time.Time // when Expiring or Expired was last called; zero: never
 	failing  failing
 }
 
@@ -51,9 +51,9 @@ type Notices struct {
 	// NotRenewed: the files have changed and cannot be used. The previous ones stay in
 	// use. It is called once for each change.
 	NotRenewed func(error)
-	// Expiring: the certificate in use expires in less than 7 days, or has expired. It
-	// is called at most once a day.
-	Expiring func(expires time.Time)
+	// Expiring: the certificate in use expires in less than 7 days. Expired: it has
+	// expired. Each is called at most once a day.
+	Expiring, Expired func(expires time.Time)
 	// Refused: Credentials has refused a client, or a client has refused this node. A
 	// client that tries again and again causes a call each time.
 	Refused func(peer net.Addr, err error)

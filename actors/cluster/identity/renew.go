@@ -60,11 +60,24 @@ func (id *Identity) Look() {
 	}
 	id.looked = now
 	id.renew(now)
-	if expires := id.Expires(); expires.Sub(now) < warnBefore && (id.warned.IsZero() || now.Sub(id.warned) >= warnEvery) {
-		id.warned = now
-		if f := id.notices.Expiring; f != nil {
-			f(expires)
-		}
+	id.warn(now)
+}
+
+// warn says once a day that the certificate expires soon or has expired, and the latter
+// at once.
+func (id *Identity) warn(now time.Time) {
+	expires := id.Expires()
+	expired := !now.Before(expires)
+	if expires.Sub(now) >= warnBefore || now.Sub(id.warned) < warnEvery && !(expired && id.warned.Before(expires)) {
+		return
+	}
+	id.warned = now
+	f := id.notices.Expiring
+	if expired {
+		f = id.notices.Expired
+	}
+	if f != nil {
+		f(expires)
 	}
 }
 

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ func watch(t *testing.T, files Files, cluster string) *watched {
 		Renewed:    func(time.Time) { w.said = append(w.said, "renewed") },
 		NotRenewed: func(err error) { w.said = append(w.said, "not renewed: "+err.Error()) },
 		Expiring:   func(time.Time) { w.said = append(w.said, "expiring") },
+		Expired:    func(time.Time) { w.said = append(w.said, "expired") },
 	})
 	w.Identity = id
 	return w
@@ -164,16 +166,27 @@ func TestExpiryIsAnnouncedDaily(t *testing.T) {
 		t.Errorf("with more than 7 days left: %s", said)
 	}
 	w.at.advance(time.Minute)
-	warned := 0
+	warned := map[string]int{}
 	for range 9 * 24 { // each hour of nine days, two of them after the end
-		if said := w.look(); said == "expiring" {
-			warned++
-		} else if said != "" {
-			t.Errorf("said %s", said)
+		if said := w.look(); said != "" {
+			warned[said]++
 		}
 		w.at.advance(time.Hour)
 	}
-	if warned != 9 {
-		t.Errorf("%d warnings in 9 days", warned)
+	if want := map[string]int{"expiring": 7, "expired": 2}; !maps.Equal(warned, want) {
+		t.Errorf("warnings in 9 days: %v, want %v", warned, want)
+	}
+}
+
+// The end is announced when it is there, also within a day after a warning.
+func TestTheEndIsAnnouncedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	create(t, dir, "prod", CreateOptions{Validity: 24 * time.Hour}, "gw1")
+	w := watch(t, FilesOf(dir, "gw1"), "prod")
+	for _, want := range []string{"expiring", "", "expired", ""} {
+		if said := w.look(); said != want {
+			t.Errorf("said %q, want %q", said, want)
+		}
+		w.at.advance(12 * time.Hour)
 	}
 }

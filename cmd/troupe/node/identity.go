@@ -49,23 +49,7 @@ func (g *clustered) identify(opt *transport.Options) error {
 	if err != nil {
 		return err
 	}
-	log := g.node.opt.Log
-	// A peer may try again and again.
-	refused := log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Minute})
-	id.Notify(identity.Notices{
-		Renewed: func(until time.Time) {
-			log.Info().Time("until", until).Msg("the certificate of this node was renewed")
-		},
-		NotRenewed: func(err error) {
-			log.Error().Err(err).Msg("the renewed certificate cannot be used; the old one stays in use")
-		},
-		Expiring: func(until time.Time) {
-			log.Warn().Time("until", until).Msg("the certificate of this node expires soon; renew it with troupe cluster certs")
-		},
-		Refused: func(peer net.Addr, err error) {
-			refused.Warn().Stringer("peer", peer).Err(err).Msg("another node was refused")
-		},
-	})
+	id.Notify(notices(g.node.opt.Log))
 	opt.Credentials = id.Credentials()
 	stop := make(chan struct{})
 	g.stopLooking = func() { close(stop) }
@@ -82,4 +66,27 @@ func (g *clustered) identify(opt *transport.Options) error {
 		}
 	}()
 	return nil
+}
+
+// notices log what happens to certificates.
+func notices(log zerolog.Logger) identity.Notices {
+	// A peer may try again and again.
+	refused := log.Sample(&zerolog.BurstSampler{Burst: 5, Period: time.Minute})
+	return identity.Notices{
+		Renewed: func(until time.Time) {
+			log.Info().Time("until", until).Msg("the certificate of this node was renewed")
+		},
+		NotRenewed: func(err error) {
+			log.Error().Err(err).Msg("the renewed certificate cannot be used; the old one stays in use")
+		},
+		Expiring: func(until time.Time) {
+			log.Warn().Time("until", until).Msg("the certificate of this node expires soon; renew it with troupe cluster certs")
+		},
+		Expired: func(until time.Time) {
+			log.Error().Msgf("the certificate of this node expired on %s; open links go on, new ones cannot open; renew it with troupe cluster certs", until.UTC().Format("2006-01-02 15:04 UTC"))
+		},
+		Refused: func(peer net.Addr, err error) {
+			refused.Warn().Stringer("peer", peer).Err(err).Msg("another node was refused")
+		},
+	}
 }

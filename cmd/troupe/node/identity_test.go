@@ -1,10 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -32,5 +34,15 @@ func TestTheClusterIsCheckedBeforeTheModel(t *testing.T) {
 		if _, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()}); err == nil || !strings.Contains(err.Error(), test.words) {
 			t.Errorf("got %v, want one about %s", err, test.words)
 		}
+	}
+}
+
+// An expired certificate is an error, with the date and what still works.
+func TestTheLogOfAnExpiredCertificate(t *testing.T) {
+	var log bytes.Buffer
+	notices(zerolog.New(&log)).Expired(time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC))
+	want := `{"level":"error","message":"the certificate of this node expired on 2026-03-01 12:30 UTC; open links go on, new ones cannot open; renew it with troupe cluster certs"}` + "\n"
+	if log.String() != want {
+		t.Errorf("got %s, want %s", log.String(), want)
 	}
 }
