@@ -116,7 +116,14 @@ func (s *state) add(e report.Event) {
 func (s *state) append(e report.Event) {
 	e = s.log.add(e)
 	if e.Node == s.node.name && (e.Kind == report.EventAction || e.Kind == report.EventState) { // the others are logged where they happen
-		s.node.opt.Log.Info().Str("event", e.Kind).Str("actor", e.Actor).Str("operator", e.Operator).Msg(e.Text)
+		line := s.node.opt.Log.Info().Str("event", e.Kind)
+		if e.Actor != "" {
+			line = line.Str("actor", e.Actor)
+		}
+		if e.Operator != "" {
+			line = line.Str("operator", e.Operator)
+		}
+		line.Msg(e.Text)
 	}
 	for r := range s.readers {
 		s.read(r)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/cluster/report"
+	"github.com/troupe-engine/troupe/testkit/locked"
 )
 
 // process is what a node answers for.
@@ -193,6 +194,21 @@ func TestEventsAreNumberedWithoutGaps(t *testing.T) {
 	cancel()
 	if events, err := n.Events(ctx, last+keep+100); err == nil && len(events) == 0 {
 		t.Error("a reader that left got an answer")
+	}
+}
+
+// A line of the log has only the members that the event has.
+func TestLogLinesHaveNoEmptyMembers(t *testing.T) {
+	log := &locked.Buffer{}
+	n := open(t, nil, &process{Node: report.Node{Name: "a", State: report.Ready}}, func(o *Options) { o.Log = zerolog.New(log) })
+	n.Record(report.Event{Kind: report.EventState, Text: "node a is draining"})
+	n.Record(report.Event{Kind: report.EventAction, Actor: "engine/portal", Operator: "Ada", Text: "restart"})
+	find(t, n, "Kind:action")
+	want := `{"level":"info","event":"state","message":"node a is draining"}
+{"level":"info","event":"action","actor":"engine/portal","operator":"Ada","message":"restart"}
+`
+	if log.String() != want {
+		t.Errorf("got %s, want %s", log.String(), want)
 	}
 }
 
