@@ -43,7 +43,7 @@ func TestActionsGoToTheirNode(t *testing.T) {
 	w.lost["b"] = true
 	w.mu.Unlock()
 	_, err = a.Act(t.Context(), action("undrain", "b"))
-	wantError(t, err, report.Unreachable, "node b")
+	wantError(t, err, report.Unreachable, "node b at b is lost, so it was not asked; wait until `troupe cluster status` shows it again, or start its process")
 }
 
 // Two operators at once: the second one learns of the first.

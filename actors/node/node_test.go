@@ -340,6 +340,11 @@ func TestQuestionsAboutTheCluster(t *testing.T) {
 	}
 }
 
+func TestANodeThatDoesNotAnswerHasARemedy(t *testing.T) {
+	err := unreachable(&Peer{Address: "10.0.0.7:1", Node: report.Node{Name: "b"}}, errGone)
+	wantError(t, err, report.Unreachable, "node b at 10.0.0.7:1 does not answer: connection refused; look at `troupe cluster status`, and at the process on its machine")
+}
+
 // An abort reaches every node that is not lost, whoever is asked.
 func TestAnAbortReachesAllNodes(t *testing.T) {
 	w := newWorld()

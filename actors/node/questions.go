@@ -153,7 +153,10 @@ func unknown(what, name string, known []string) *report.Error {
 }
 
 func unreachable(p *Peer, err error) *report.Error {
-	return &report.Error{Kind: report.Unreachable, Text: fmt.Sprintf("node %s at %s does not answer: %v", p.Node.Name, p.Address, err)}
+	if p.Lost {
+		return &report.Error{Kind: report.Unreachable, Text: fmt.Sprintf("node %s at %s is lost, so it was not asked; wait until `troupe cluster status` shows it again, or start its process", p.Node.Name, p.Address)}
+	}
+	return &report.Error{Kind: report.Unreachable, Text: fmt.Sprintf("node %s at %s does not answer: %v; look at `troupe cluster status`, and at the process on its machine", p.Node.Name, p.Address, err)}
 }
 
 // each asks peers at the same time and waits for all answers, for Answer at most.
