@@ -112,15 +112,21 @@ func (c *Config) clusterSettings() []setting {
 // validateCluster reports contradictions of the cluster settings.
 func (c *Config) validateCluster(clash func(when bool, key, other, format string, args ...any)) {
 	k := &c.Cluster
-	var set, unset string
-	for key, file := range map[string]string{"cluster-tls-ca": k.CA, "cluster-tls-cert": k.Cert, "cluster-tls-key": k.Key} {
-		if file != "" {
-			set = key
+	var set, unset []string
+	for _, f := range []struct{ key, file string }{{"cluster-tls-ca", k.CA}, {"cluster-tls-cert", k.Cert}, {"cluster-tls-key", k.Key}} {
+		if f.file != "" {
+			set = append(set, f.key)
 		} else {
-			unset = key
+			unset = append(unset, f.key)
 		}
 	}
-	clash(set != "" && unset != "", set, unset, "set cluster-tls-ca, cluster-tls-cert and cluster-tls-key together, or none of them")
+	if len(set) > 0 && len(unset) > 0 {
+		is := "is"
+		if len(unset) > 1 {
+			is = "are"
+		}
+		clash(true, set[0], set[len(set)-1], "%s %s not set, but certificates need all three files; set %[1]s as well, or remove %[3]s", List(unset, "and"), is, List(set, "and"))
+	}
 	if k.Role == "" {
 		return
 	}

@@ -131,6 +131,10 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"no power of two":  {args: []string{"--page-size", "12"}, want: []string{"page-size is 12", "power of two"}},
 		"two at once":      {args: []string{"--page-size", "12", "--port", "70000"}, want: []string{"page-size", "port is 70000"}},
 		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"set both tls-cert and tls-key, or neither"}},
+		"a third of tls": {env: []string{"TROUPE_CLUSTER_TLS_CA=ca.pem"}, want: []string{
+			"cluster-tls-cert and cluster-tls-key are not set, but certificates need all three files; set cluster-tls-cert and cluster-tls-key as well, or remove cluster-tls-ca (cluster-tls-ca: environment TROUPE_CLUSTER_TLS_CA)"}},
+		"two thirds of tls": {env: []string{"TROUPE_CLUSTER_TLS_CA=ca.pem"}, args: []string{"--cluster-tls-key", "key.pem"}, want: []string{
+			"cluster-tls-cert is not set, but certificates need all three files; set cluster-tls-cert as well, or remove cluster-tls-ca and cluster-tls-key (cluster-tls-ca: environment TROUPE_CLUSTER_TLS_CA, cluster-tls-key: flag --cluster-tls-key)"}},
 		"bad word":         {env: []string{"TROUPE_LOG_LEVEL=loud"}, want: []string{"log-level", "loud", "debug, info, warn or error"}},
 		"endless":          {args: []string{"--drain-timeout", "9000h"}, want: []string{"drain-timeout is 9000h0m0s; it must be between 0s and 8760h0m0s"}},
 		"special tokens":   {args: []string{"--special-tokens-in-messages", "strip"}, want: []string{"special-tokens-in-messages", "strip", "parse"}},

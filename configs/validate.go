@@ -19,7 +19,7 @@ func (c *Config) validate() (errs []error) {
 	}
 	clash := func(when bool, key, other, format string, args ...any) {
 		if when {
-			errs = append(errs, About(fmt.Errorf(format, args...), key, other))
+			errs = append(errs, About(fmt.Errorf(format, args...), slices.Compact([]string{key, other})...)) // may be one
 		}
 	}
 	b, chunk := &c.Batch, c.Batch.ChunkedPrefillSize
