@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/troupe-engine/troupe/actors/cluster/identity"
 )
 
 func TestNodeNames(t *testing.T) {
@@ -36,6 +38,18 @@ func TestNodeNamesAreValid(t *testing.T) {
 		name := nodeNameOf(host, port)
 		if errs := nodeName(name); errs != nil || name == "" {
 			t.Fatalf("%q: %q", name, errs)
+		}
+	})
+}
+
+// Certificates are made only for names that a node can have.
+func TestNamesOfCertificatesAreNamesOfNodes(t *testing.T) {
+	names := rapid.OneOf(rapid.StringMatching(`[a-zA-Z0-9._-]{0,70}`), rapid.StringMatching(`[a-z0-9-]{0,70}`))
+	rapid.Check(t, func(t *rapid.T) {
+		name := names.Draw(t, "name")
+		reserved := name == "ca" || strings.HasSuffix(name, "-key") // names of other files
+		if valid := name != "" && nodeName(name) == nil && !reserved; valid != (identity.CheckNode(name) == nil) {
+			t.Fatalf("%q: valid %v for node-name; for certificates %v", name, valid, identity.CheckNode(name))
 		}
 	})
 }

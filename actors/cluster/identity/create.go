@@ -87,7 +87,7 @@ func (m *maker) check(nodes []string) error {
 		}
 	}
 	for i, node := range nodes {
-		if err := checkNode(node); err != nil {
+		if err := CheckNode(node); err != nil {
 			return err
 		}
 		if slices.Contains(nodes[:i], node) {

@@ -11,7 +11,7 @@ const suffix = ".troupe.internal"
 
 const (
 	lower   = "abcdefghijklmnopqrstuvwxyz"
-	upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" // in names of hosts
 	digits  = "0123456789"
 	longest = 63 // bytes of a name: a part of a DNS name has no more
 )
@@ -27,13 +27,13 @@ func CheckName(clusterName string) error {
 	return nil
 }
 
-// checkNode refuses names of nodes that are not the name of a file, or would be the
-// name of another file: that of the CA, or the key of another node.
-func checkNode(name string) error {
+// CheckNode refuses names that the setting node-name refuses. It also refuses those whose
+// file would be another one: that of the CA, or the key of another node.
+func CheckNode(name string) error {
 	switch {
-	case !consistsOf(name, lower+upper+digits, "-_."):
-		return fmt.Errorf("%.80q is not a node name; use 1 to 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends", name)
-	case strings.EqualFold(name, "ca") || strings.HasSuffix(strings.ToLower(name), "-key"):
+	case !consistsOf(name, lower+digits, "-"):
+		return fmt.Errorf("%.80q is not a node name; use 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends", name)
+	case name == "ca" || strings.HasSuffix(name, "-key"):
 		return fmt.Errorf("%q cannot be a node name, because ca.pem is the CA and files that end in -key.pem are keys; use another name", name)
 	}
 	return nil

@@ -104,6 +104,7 @@ func TestCertsRefuses(t *testing.T) {
 		"too many days": {[]string{"--dir", dir, "--cluster-name", "prod", "--days", "3651", "gw1"}, []string{"--days is 3651"}},
 		"days as text":  {[]string{"--dir", dir, "--cluster-name", "prod", "--days", "1y", "gw1"}, []string{`--days is "1y"; it must be a whole number`}},
 		"node":          {[]string{"--dir", dir, "--cluster-name", "prod", "gw/1"}, []string{`"gw/1" is not a node name`}},
+		"upper case":    {[]string{"--dir", dir, "--cluster-name", "prod", "Gateway_1"}, []string{`"Gateway_1" is not a node name; use 1 to 63 lower-case letters`}},
 		"host":          {[]string{"--dir", dir, "--cluster-name", "prod", "--host", "a:1", "gw1"}, []string{`"a:1" is not a host name or IP address`}},
 		"near":          {[]string{"--dir", dir, "--clustername", "prod", "gw1"}, []string{"did you mean --cluster-name?"}},
 	} {
