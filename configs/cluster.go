@@ -103,7 +103,7 @@ func (c *Config) clusterSettings() []setting {
 		{key: "cluster-insecure", to: &k.Insecure, marks: serve,
 			usage: "allow nodes to talk without certificates off loopback. Anyone who can reach cluster-listen can then read prompts and stop engines"},
 		{key: "cluster-peer-timeout", to: &k.PeerTimeout, marks: serve, check: within(500*time.Millisecond, time.Hour),
-			usage: "how long a node may be silent; then it is lost, and its requests continue elsewhere"},
+			usage: "how long a node may be silent, from 500ms to 1h; then it is lost, and its requests continue elsewhere"},
 		{key: "cluster-resume-wait", to: &k.ResumeWait, marks: serve, check: within(0, longest),
 			usage: "how long requests wait for an engine that can take them; then they end with 503. 0: no limit"},
 	}

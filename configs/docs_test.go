@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // The table in docs/operations.md has for each setting whether it changes live, and a list
@@ -76,5 +78,24 @@ func TestEveryVariableIsKnown(t *testing.T) {
 	}))
 	if found < 20 {
 		t.Errorf("only %d uses of variables were found", found)
+	}
+}
+
+// The limits of cluster-peer-timeout are in its help and in the docs.
+func TestTheLimitsOfPeerTimeoutAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/cluster.md")
+	must(t, err)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags)
+	for _, limit := range []struct{ at, beyond string }{{"500ms", "499ms"}, {"1h", "61m"}} {
+		if _, _, err := load(t, "", nil, "--cluster-peer-timeout", limit.at); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := load(t, "", nil, "--cluster-peer-timeout", limit.beyond); err == nil {
+			t.Errorf("%s is accepted", limit.beyond)
+		}
+		if usage := flags.Lookup("cluster-peer-timeout").Usage; !strings.Contains(usage, limit.at) || !strings.Contains(string(text), "after this silence a node is lost; 500ms to 1h.") {
+			t.Errorf("the help lacks %s, or the docs do: %s", limit.at, usage)
+		}
 	}
 }
