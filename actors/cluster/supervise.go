@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/troupe-engine/troupe/cluster/report"
 	"github.com/troupe-engine/troupe/cluster/wire"
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -88,7 +89,8 @@ func (c *Cluster) RestartLink(ctx context.Context, path, cause string) (string, 
 		return "", err
 	}
 	if old == nil {
-		return "", fmt.Errorf("actor %s is not an open link; restart the node instead", path)
+		self := c.opt.Self.Node
+		return "", &report.Error{Kind: report.Refused, Text: fmt.Sprintf("actor %s of node %s is not an open link now; `troupe cluster actors --node %s` lists those that are, and an engine that was drained has none until `troupe cluster undrain`", path, self, self)}
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
