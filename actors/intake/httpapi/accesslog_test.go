@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/cluster/report"
 )
 
 // An error in the log is a fault of the server. Deadlines, bounds and clients that
@@ -28,5 +31,19 @@ func TestAccessLogLevels(t *testing.T) {
 		if !strings.Contains(log.String(), `"level":"`+c.level+`"`) {
 			t.Errorf("%s %d: %s, want level %s", c.path, c.status, log.String(), c.level)
 		}
+	}
+}
+
+// A question to another node ends with its client. That is not an error of either node.
+func TestAClientThatLeavesIsNoErrorOfTheCluster(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequest("GET", "/v1/cluster/actors", nil).WithContext(ctx)
+	lost := &report.Error{Kind: report.Unreachable, Text: "node b does not answer"}
+	if e := clusterError(r, lost, "node"); e.Status != 502 {
+		t.Errorf("status %d while the client waits", e.Status)
+	}
+	leave()
+	if e := clusterError(r, lost, "node"); e.Status != statusClientGone {
+		t.Errorf("status %d after the client has left", e.Status)
 	}
 }

@@ -118,10 +118,9 @@ var clusterStatuses = map[string]int{
 func clusterError(r *http.Request, err error, param string) *apiError {
 	var known *report.Error
 	switch {
-	case errors.As(err, &known):
-	case r.Context().Err() != nil:
+	case r.Context().Err() != nil: // then a node that was asked has not answered either
 		return clientGone(r.Context(), err)
-	default:
+	case !errors.As(err, &known):
 		return internal("%v", err)
 	}
 	e := newError(http.StatusInternalServerError)
