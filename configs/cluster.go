@@ -132,10 +132,9 @@ func (c *Config) validateCluster(clash func(when bool, key, other, format string
 	}
 	clash(!k.Secure() && !k.Insecure && !onLoopback(k.Listen), "cluster-listen", "cluster-tls-ca",
 		"cluster-listen is %s, which other machines can reach; set cluster-tls-ca, cluster-tls-cert and cluster-tls-key (troupe cluster certs makes them), or cluster-insecure", k.Listen)
-	host, _, _ := net.SplitHostPort(k.Listen)
-	a, err := netip.ParseAddr(host)
-	clash(k.Advertise == "" && (host == "" || err == nil && a.IsUnspecified()), "cluster-listen", "cluster-advertise",
+	clash(k.Advertise == "" && everyHost(k.Listen), "cluster-listen", "cluster-advertise",
 		"cluster-listen is %s, which is not an address that other nodes can use; set cluster-advertise to one", k.Listen)
+	clash(everyHost(k.Advertise), "cluster-advertise", "cluster-listen", "cluster-advertise is %s, which is not the address of one host; set it to the name or the IP address at which other nodes reach this one", k.Advertise)
 	clash(k.Role == RoleGateway && c.Cache.Events, "kv-events", "cluster-role", "kv-events is for engines; a gateway has no prefix cache. Remove it, or read the events at the engines")
 	clash(k.Role == RoleGateway && c.given("model"), "model", "cluster-role", "a gateway loads no model; its engines tell it what they serve. Remove model, or set cluster-role to both")
 }
@@ -151,6 +150,16 @@ func (c *Config) withoutCluster() (keys []string) {
 		}
 	}
 	return keys
+}
+
+// everyHost reports whether an address means all addresses of a machine.
+func everyHost(hostPort string) bool {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return false // another check reports it
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.IsUnspecified()
 }
 
 // onLoopback reports whether only this machine can reach an address.

@@ -130,7 +130,9 @@ func TestErrorsNameKeyPlaceAndRemedy(t *testing.T) {
 		"a map":            {yaml: "port: {a: 1}", want: []string{"port"}},
 		"no power of two":  {args: []string{"--page-size", "12"}, want: []string{"page-size is 12", "power of two"}},
 		"two at once":      {args: []string{"--page-size", "12", "--port", "70000"}, want: []string{"page-size", "port is 70000"}},
-		"half of tls":      {args: []string{"--tls-cert", "a.pem"}, want: []string{"set both tls-cert and tls-key, or neither"}},
+		"advertise all": {args: []string{"--cluster-role", "engine", "--cluster-advertise", "0.0.0.0:1"}, want: []string{
+			"cluster-advertise is 0.0.0.0:1, which is not the address of one host"}},
+		"half of tls": {args: []string{"--tls-cert", "a.pem"}, want: []string{"set both tls-cert and tls-key, or neither"}},
 		"a third of tls": {env: []string{"TROUPE_CLUSTER_TLS_CA=ca.pem"}, want: []string{
 			"cluster-tls-cert and cluster-tls-key are not set, but certificates need all three files; set cluster-tls-cert and cluster-tls-key as well, or remove cluster-tls-ca (cluster-tls-ca: environment TROUPE_CLUSTER_TLS_CA)"}},
 		"two thirds of tls": {env: []string{"TROUPE_CLUSTER_TLS_CA=ca.pem"}, args: []string{"--cluster-tls-key", "key.pem"}, want: []string{

@@ -165,10 +165,9 @@ func (p *parent) spawnEngine(ctx actor.Context, m *opened) {
 		p.closed(m.link.Slot, m.key, "the model is not served any more")
 		return
 	}
-	p.cluster.transport.Connect(m.key, hello.Address, hello.Incarnation)
 	e := &end{
 		kind: playsEngine, slot: m.link.Slot, key: m.key, from: hello.Incarnation, node: hello.Node, model: model,
-		peer: transport.Peer(hello.Address, hello.Incarnation, m.peerKey),
+		peer: p.cluster.transport.Connect(m.key, hello.Address, hello.Incarnation, m.peerKey),
 		core: link.NewEngine(link.Options{
 			Slot: m.link.Slot, Epoch: p.epochs[m.link.Slot], Limits: model.Limits, Timeout: p.cluster.opt.Timeout,
 			Facts: messages.EngineFacts{Fingerprint: hello.Engine.Fingerprint, PoolTokens: int(min(hello.Engine.PoolTokens, hello.Engine.Context))},
@@ -187,10 +186,9 @@ func (p *parent) spawnGateway(ctx actor.Context, hello *wire.Hello, peerKey stri
 		slot++
 	}
 	key := p.cluster.transport.Open(linkPID(p.cluster.system, playsGateway, slot))
-	p.cluster.transport.Connect(key, hello.Address, hello.Incarnation)
 	p.spawn(ctx, &end{
 		kind: playsGateway, slot: slot, key: key, from: hello.Incarnation, node: hello.Node,
-		peer: transport.Peer(hello.Address, hello.Incarnation, peerKey),
+		peer: p.cluster.transport.Connect(key, hello.Address, hello.Incarnation, peerKey),
 		core: link.NewGateway(link.Options{Slot: slot, Limits: p.engine.Limits, Timeout: p.cluster.opt.Timeout}),
 	})
 	return key

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-engine/troupe/cluster/report"
+	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // Act carries out what an operator asks for, at the node of the target.
@@ -140,10 +141,16 @@ func (n *Node) last(ctx context.Context, a *report.Action) *report.Error {
 	if !leaves(a) || a.Force || self.Model == "" || self.State != report.Ready {
 		return nil
 	}
+	others := 0
 	for _, other := range n.Nodes(ctx) {
 		if other.Name != n.name && other.Model == self.Model && other.State == report.Ready {
-			return nil
+			if others++; other.Fingerprint == self.Fingerprint || self.Running == 0 {
+				return nil
+			}
 		}
+	}
+	if others > 0 { // a request with output goes on under an equal fingerprint only
+		return &report.Error{Kind: report.Refused, Text: fmt.Sprintf("no other engine that is ready has the fingerprint of node %s, so its %s would wait; wait until they have ended, or add force to %s it anyway", n.name, units.Count(self.Running, "running request"), a.Action)}
 	}
 	return &report.Error{Kind: report.Refused, Text: fmt.Sprintf("node %s is the last engine of the model %s that is ready, so its requests would wait; add force to %s it anyway", n.name, self.Model, a.Action)}
 }

@@ -129,6 +129,23 @@ func TestTheLastEngineNeedsForce(t *testing.T) {
 	}
 }
 
+// A request with output can only go on under an equal fingerprint.
+func TestTheLastEngineOfAFingerprintNeedsForceWhileItComputes(t *testing.T) {
+	w := newWorld()
+	p := &process{Node: report.Node{Name: "a", Model: "m", State: report.Ready, Fingerprint: "bf16", Running: 3}}
+	a := open(t, w, p, nil)
+	other := &process{Node: report.Node{Name: "b", Model: "m", State: report.Ready, Fingerprint: "f32"}}
+	open(t, w, other, nil)
+	_, err := a.Act(t.Context(), action("drain", "a"))
+	wantError(t, err, report.Refused, "no other engine that is ready has the fingerprint of node a", "3 running requests would wait", "force")
+	for _, ready := range []func(){func() { p.Running = 0 }, func() { p.Running, other.Fingerprint = 3, "bf16" }} {
+		ready()
+		if _, err := a.Act(t.Context(), action("drain", "a")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Two operators drain the last two engines at the same moment: a node that is about to leave
 // does not count for the other one.
 func TestTwoLastEnginesDoNotLeaveTogether(t *testing.T) {

@@ -67,7 +67,7 @@ var rules = []rule{
 	{"actors/cluster", []string{"messages", "cluster", "actors/cluster", "actors/shell", "actors/roster", "internal/suggest"}, nil, "it connects dispatch and portals over the network, and knows neither models nor settings"},
 	{"actors/cluster/transport", []string{"messages", "cluster/wire"}, nil, "it carries frames and calls, and knows nothing of what is in them"},
 	{"actors/roster", []string{"cluster/report", "actors/shell", "internal/invariants"}, nil, "it counts messages of any actor"},
-	{"actors/node", []string{"cluster/report", "actors/roster", "actors/shell", "internal/suggest"}, nil, "it answers for a process, and knows others by what they report"},
+	{"actors/node", []string{"cluster/report", "actors/roster", "actors/shell", "internal/suggest", "internal/units"}, nil, "it answers for a process, and knows others by what they report"},
 	{"actors/cluster/identity", nil, []string{"github.com/asynkron/"}, "it knows files and TLS, and no actor"},
 	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "actors/intake", "cluster/report"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "actors/shell"}, nil, "the engine wires actors and knows neither models nor settings"},

@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -288,9 +287,12 @@ func (r *Router) speed(i int) float64 {
 	return mean
 }
 
+// mostSpeed is above any speed, in tokens per second. The sum of speeds stays exact enough.
+const mostSpeed = 1e9
+
 // Reported records what a replica reports of itself, instead of its last report.
 func (r *Router) Reported(i int, report Report) {
-	if report.Speed < 0 || math.IsInf(report.Speed, 0) || math.IsNaN(report.Speed) {
+	if !(report.Speed >= 0 && report.Speed < mostSpeed) { // NaN, too
 		report.Speed = 0
 	}
 	if old := r.replicas[i].report.Speed; old > 0 {

@@ -19,11 +19,11 @@ func TestErrorsOfCallsArePlain(t *testing.T) {
 		{errors.New("an error of ours"), "an error of ours", false},
 		{status.Error(codes.FailedPrecondition, "other weights"), "other weights", true},
 		{status.Error(codes.Unavailable, "the stream has ended"), "the stream has ended", false},
-		{status.Error(codes.Unavailable, wrapped + `Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`),
+		{status.Error(codes.Unavailable, wrapped+`Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`),
 			"Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused", false},
-		{status.Error(codes.Unavailable, wrapped + `authentication handshake failed: the peer's certificate (\"g1\") is for cluster \"prod\""`),
+		{status.Error(codes.Unavailable, wrapped+`authentication handshake failed: the peer's certificate (\"g1\") is for cluster \"prod\""`),
 			`the peer's certificate ("g1") is for cluster "prod"`, false},
-		{status.Error(codes.Unavailable, wrapped + `error reading server preface: EOF"`),
+		{status.Error(codes.Unavailable, wrapped+`error reading server preface: EOF"`),
 			"it closes the connection: it may use TLS, which this node does not (set cluster-tls-ca, cluster-tls-cert and cluster-tls-key), or it is not a node of a cluster", false},
 	} {
 		got := plain(test.err)

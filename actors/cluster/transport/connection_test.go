@@ -108,8 +108,8 @@ func TestNothingReachesTheNameOfALinkThatIsOver(t *testing.T) {
 	if m := <-got; m != "the connection" {
 		t.Errorf("the actor got %q", m)
 	}
-	if unused := l.close(first); unused != "" {
-		t.Errorf("the connection to %s is still needed", unused)
+	if at := l.close(first); at != "there" || l.close(first) != "" {
+		t.Errorf("closing it closes the connection to %q, or does so twice", at)
 	}
 }
 
@@ -144,4 +144,37 @@ func FuzzBatch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The runtime tells of the end of a connection once more when a stuck write ends, and then the
+// next link to the same incarnation may have begun.
+func TestALateEndOfAConnectionEndsNoOtherLink(t *testing.T) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	tr := &Transport{system: system, links: newLinks(system)}
+	got := make(chan string, 10)
+	open := func(name string) (string, *actor.PID) {
+		pid, err := system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *messages.LinkBroken:
+				got <- name + ": " + m.Cause
+			case string:
+				got <- name + ": " + m
+			}
+		}), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := tr.Open(pid)
+		return key, pid
+	}
+	first, _ := open("engine-1")
+	old := tr.Connect(first, "127.0.0.1:1", "incarnation", "far")
+	tr.End(first)
+	second, pid := open("engine-2")
+	tr.Connect(second, "127.0.0.1:1", "incarnation", "far")
+	tr.onEvent(&remote.EndpointTerminatedEvent{Address: old.Address})
+	system.Root.Send(pid, "nothing before")
+	if m := <-got; m != "engine-2: nothing before" {
+		t.Errorf("got %q", m)
+	}
 }

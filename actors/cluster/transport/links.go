@@ -22,7 +22,7 @@ type links struct {
 // end is this node's end of a link.
 type end struct {
 	pid     *actor.PID
-	peer    string      // the peer's address; "" before Connect
+	peer    string      // the address of its connection to the peer; "" before Connect
 	carrier *connection // that has brought its first frame; no other one may bring more
 	over    bool        // nothing goes to the actor any more
 }
@@ -58,8 +58,8 @@ func (l *links) end(key string) {
 	}
 }
 
-// close forgets a key. It returns the address of the peer if no other link has it.
-func (l *links) close(key string) (unused string) {
+// close forgets a key. It returns the address of its connection to the peer; "" before Connect.
+func (l *links) close(key string) (peer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.byKey[key]
@@ -67,11 +67,6 @@ func (l *links) close(key string) (unused string) {
 		return ""
 	}
 	delete(l.byKey, key)
-	for _, other := range l.byKey {
-		if other.peer == e.peer {
-			return ""
-		}
-	}
 	return e.peer
 }
 
@@ -98,7 +93,7 @@ func (l *links) ended(c *connection, cause string) {
 	l.tell(cause, func(e *end) bool { return e.carrier == c })
 }
 
-// lost tells the links to an address that the connection to it has ended.
+// lost tells the link whose connection to its peer has ended.
 func (l *links) lost(address, cause string) {
 	l.tell(cause, func(e *end) bool { return address != "" && e.peer == address })
 }

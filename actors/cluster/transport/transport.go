@@ -117,29 +117,27 @@ func Address(hostPort, incarnation string) string {
 	return scheme + ":///" + hostPort + "/" + incarnation
 }
 
-// Peer is the process to which frames of a link are sent: the key names the peer's end.
-func Peer(hostPort, incarnation, key string) *actor.PID {
-	return actor.NewPID(Address(hostPort, incarnation), key)
-}
-
 // Open makes a key for this node's end of a link and returns it. Frames that come with it go to
 // the actor, and so does LinkBroken when the connection that carries them ends, or the one
 // to the peer's address. Close forgets the key.
 func (t *Transport) Open(end *actor.PID) (key string) { return t.links.open(end) }
 
-// Connect adds the peer's address to a link, for the end of the connection to it.
-func (t *Transport) Connect(key, hostPort, incarnation string) {
-	t.links.connect(key, Address(hostPort, incarnation))
+// Connect returns the process to which frames of a link are sent: peerKey names the peer's
+// end. Each link has a connection of its own: the runtime may tell of the end of one when
+// the next link to the same incarnation has begun.
+func (t *Transport) Connect(key, hostPort, incarnation, peerKey string) *actor.PID {
+	address := Address(hostPort, incarnation) + "/" + key
+	t.links.connect(key, address)
+	return actor.NewPID(address, peerKey)
 }
 
 // End has nothing more go to the actor of a link that is over. Close follows.
 func (t *Transport) End(key string) { t.links.end(key) }
 
-// Close forgets the key of a link that is over, and closes the connection to its peer if
-// no other link needs it.
+// Close forgets the key of a link that is over, and closes the connection to its peer.
 func (t *Transport) Close(key string) {
-	if unused := t.links.close(key); unused != "" {
-		t.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: unused})
+	if peer := t.links.close(key); peer != "" {
+		t.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: peer})
 	}
 }
 

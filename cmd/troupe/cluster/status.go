@@ -101,7 +101,7 @@ func (a *actors) write(w io.Writer, now time.Time) {
 	for i := range a.Actors {
 		x := &a.Actors[i]
 		busy := time.Duration(x.BusyMS * float64(time.Millisecond)).Round(time.Millisecond)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", remote.Cell(x.Node), remote.Cell(x.Path), remote.Cell(role(x)), remote.Cell(x.State),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", remote.Cell(x.Node), remote.Cell(x.Path), remote.Cell(role(*x)), remote.Cell(x.State),
 			x.Mailbox, x.MailboxPeak, x.Handled, x.Restarts, busy, remote.FailureText(x.LastFailure, now))
 	}
 }

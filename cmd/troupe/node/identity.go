@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-engine/troupe/actors/cluster/identity"
 	"github.com/troupe-engine/troupe/actors/cluster/transport"
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 )
 
@@ -28,7 +29,7 @@ func (n *Node) checkCluster(context.Context) error {
 			return err
 		}
 	}
-	l, err := net.Listen("tcp", k.Listen)
+	l, err := httpapi.ListenTCP(k.Listen)
 	if err != nil {
 		return aboutListen(err)
 	}
