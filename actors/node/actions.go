@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -25,12 +24,9 @@ func (n *Node) Act(ctx context.Context, a *report.Action) (*report.Outcome, erro
 		if e != nil {
 			return nil, e
 		}
-		question, err := json.Marshal(a)
-		if err != nil {
+		var err error
+		if r, err = n.elsewhere(ctx, p, a); err != nil {
 			return nil, err
-		}
-		if r, err = askOne[result](ctx, n, *p, askAct, question); err != nil {
-			return nil, unreachable(p, err)
 		}
 	}
 	if r.Error != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/actors/roster"
 	"github.com/troupe-engine/troupe/cluster/report"
@@ -143,6 +145,53 @@ func TestTheLastEngineOfAFingerprintNeedsForceWhileItComputes(t *testing.T) {
 		if _, err := a.Act(t.Context(), action("drain", "a")); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// An operator does not wait for a node that is lost.
+func TestANodeIsLostDuringAnAction(t *testing.T) {
+	w := newWorld()
+	a := open(t, w, &process{Node: report.Node{Name: "a"}}, nil)
+	p := &process{Node: report.Node{Name: "b"}, acting: make(chan string), held: make(chan struct{})}
+	open(t, w, p, nil)
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Act(t.Context(), action("drain", "b"))
+		done <- err
+	}()
+	<-p.acting
+	w.mu.Lock()
+	w.lost["b"] = true
+	w.mu.Unlock()
+	wantError(t, <-done, report.Unreachable, "node b at b has stopped answering", "not known whether drain was carried out")
+	close(p.held)
+}
+
+// A node that was frozen does not do what was asked of it long before, nor does the process
+// after it.
+func TestAnActionThatComesTooLate(t *testing.T) {
+	var now atomic.Int64
+	p := &process{Node: report.Node{Name: "a"}}
+	n := open(t, nil, p, func(o *Options) { o.Now = func() time.Time { return time.Unix(0, now.Load()) } })
+	drain := action("drain", "a")
+	for _, test := range []struct {
+		ticket func() ticket
+		late   time.Duration
+		done   bool
+	}{
+		{n.ticket, ticketLife, true},
+		{n.ticket, ticketLife + 1, false},
+		{func() ticket { return ticket{"another", n.ticket().At} }, 0, false},
+		{func() ticket { return ticket{p.Incarnation, n.ticket().At + 1} }, 0, false},
+	} {
+		o := &timely{test.ticket(), drain}
+		now.Add(int64(test.late))
+		if r := n.obey(t.Context(), o); (r.Error == nil) != test.done {
+			t.Errorf("%+v, %v late: %+v", o.Ticket, test.late, r)
+		}
+	}
+	if r := n.obey(t.Context(), &timely{Ticket: n.ticket()}); r.Error == nil {
+		t.Error("an order without an action is carried out")
 	}
 }
 

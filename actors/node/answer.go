@@ -12,7 +12,8 @@ import (
 const (
 	askNode   = "node"   // a report.Node
 	askActors = "actors" // a list of report.Actor
-	askAct    = "act"    // a report.Action; the answer is a result
+	askTicket = "ticket" // a ticket, for act
+	askAct    = "act"    // a timely action; the answer is a result
 	askAbort  = "abort"  // a report.Abort; the answer is true
 	askEvents = "events" // a following; answers come until the end
 )
@@ -47,11 +48,13 @@ func (n *Node) Answer(ctx context.Context, kind string, question []byte, write f
 	case askActors:
 		return say(n.actors())
 	case askAct:
-		var a report.Action
-		if err := json.Unmarshal(question, &a); err != nil {
+		var o timely
+		if err := json.Unmarshal(question, &o); err != nil {
 			return fmt.Errorf("the action cannot be read: %w", err)
 		}
-		return say(n.here(ctx, &a))
+		return say(n.obey(ctx, &o))
+	case askTicket:
+		return say(n.ticket())
 	case askAbort:
 		var a report.Abort
 		if err := json.Unmarshal(question, &a); err != nil {

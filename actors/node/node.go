@@ -13,6 +13,7 @@
 //	eventlog   the numbered events that are kept
 //	questions  what this node and others say of themselves
 //	actions    what operators ask for
+//	elsewhere  what they ask of another node
 //	follow     events of other nodes
 //	answer     questions of other nodes
 package node
@@ -84,7 +85,8 @@ type Node struct {
 	peers   atomic.Pointer[Peers] // nil outside of a cluster
 	pending atomic.Int64          // events that the actor has not recorded yet
 	dropped atomic.Uint64         // events that were too many
-	leaving atomic.Bool           // an action takes the node out of service now
+	started time.Time
+	leaving atomic.Bool // an action takes the node out of service now
 }
 
 // Start spawns the actor. The name of the process does not change.
@@ -93,7 +95,7 @@ func Start(system *actor.ActorSystem, opt Options) (*Node, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	n := &Node{opt: opt, name: opt.Process.Report().Name, system: system, pid: system.NewLocalPID(Name)}
+	n := &Node{opt: opt, started: opt.Now(), name: opt.Process.Report().Name, system: system, pid: system.NewLocalPID(Name)}
 	entry := opt.Roster.Entry(Name, Name)
 	s := newState(n, entry)
 	props := actor.PropsFromProducer(func() actor.Actor { return s }, append(entry.Options(), entry.Guard())...)

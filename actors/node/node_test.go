@@ -390,7 +390,7 @@ func TestEventsAreSmall(t *testing.T) {
 		t.Errorf("an event of %d bytes, with a text of %d", size(t, e), len(e.Text))
 	}
 	for _, a := range []*report.Action{{Action: "restart", Target: "a/" + huge, Reason: "second"}, {Action: "restart", Target: "a/x", Reason: "third", Operator: huge}} {
-		question, err := json.Marshal(a)
+		question, err := json.Marshal(timely{n.ticket(), a})
 		if err != nil {
 			t.Fatal(err)
 		}
