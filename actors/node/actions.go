@@ -139,7 +139,7 @@ func (n *Node) last(ctx context.Context, a *report.Action) *report.Error {
 	}
 	others := 0
 	for _, other := range n.Nodes(ctx) {
-		if other.Name != n.name && other.Model == self.Model && other.State == report.Ready {
+		if other.Name != n.name && other.Model == self.Model && other.ModelHash == self.ModelHash && other.State == report.Ready {
 			if others++; other.Fingerprint == self.Fingerprint || self.Running == 0 {
 				return nil
 			}

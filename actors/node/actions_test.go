@@ -131,6 +131,15 @@ func TestTheLastEngineNeedsForce(t *testing.T) {
 	}
 }
 
+// An engine of the same name with other weights does not take the requests.
+func TestAnEngineWithOtherWeightsIsNoReplacement(t *testing.T) {
+	w := newWorld()
+	a := open(t, w, &process{Node: report.Node{Name: "a", Model: "m", ModelHash: "1", State: report.Ready}}, nil)
+	open(t, w, &process{Node: report.Node{Name: "b", Model: "m", ModelHash: "2", State: report.Ready}}, nil)
+	_, err := a.Act(t.Context(), action("drain", "a"))
+	wantError(t, err, report.Refused, "node a is the last engine of the model m")
+}
+
 // A request with output can only go on under an equal fingerprint.
 func TestTheLastEngineOfAFingerprintNeedsForceWhileItComputes(t *testing.T) {
 	w := newWorld()

@@ -63,6 +63,7 @@ func (n *Node) Nodes(ctx context.Context) []report.Node {
 			got = p.Node
 			got.State = report.Lost
 		}
+		got.Unused = p.Node.Unused
 		return got
 	})
 	nodes = append(nodes, n.self())

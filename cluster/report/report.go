@@ -21,14 +21,19 @@ const (
 
 // Node is a process of the cluster.
 type Node struct {
-	Name        string   `json:"name"`
-	Role        string   `json:"role"` // gateway, engine or both; single outside of a cluster
-	Incarnation string   `json:"incarnation"`
-	PID         int      `json:"pid"`
-	URL         string   `json:"url"` // of its API
-	State       string   `json:"state"`
-	Model       string   `json:"model,omitempty"`
-	Fingerprint string   `json:"fingerprint,omitempty"`
+	Name        string `json:"name"`
+	Role        string `json:"role"` // gateway, engine or both; single outside of a cluster
+	Incarnation string `json:"incarnation"`
+	PID         int    `json:"pid"`
+	URL         string `json:"url"` // of its API
+	State       string `json:"state"`
+	Model       string `json:"model,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// ModelHash is equal for engines to which the same requests can go: of weights, tokenizer,
+	// chat template, defaults and context. "" while it is not known.
+	ModelHash string `json:"model_hash,omitempty"`
+	// Unused is why the node that was asked does not use this one; "" if it does, or does not know.
+	Unused      string   `json:"unused,omitempty"`
 	Epoch       uint32   `json:"epoch"`
 	Restarts    int      `json:"restarts"` // of its actors, since the process began
 	Running     int      `json:"running"`

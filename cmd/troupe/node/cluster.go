@@ -249,6 +249,7 @@ func (g *clustered) serveOwn() error {
 			PoolTokens: int64(n.Plan.Tokens), PageSize: int64(n.Config().PageSize), Running: int64(n.Plan.MaxRunning * len(n.Models)),
 		},
 	}
+	n.setModelHash(offer.Model)
 	n.super.service.Lock()
 	defer n.super.service.Unlock()
 	g.offer = offer

@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/cluster/wire"
 )
 
 // startHash hashes the weights in the background, as it may read all of them.
@@ -49,6 +52,22 @@ func (n *Node) Fingerprint() string {
 		hash = *h
 	}
 	return fmt.Sprintf("%s kv=%s weights=%s", n.Device.Info().Fingerprint, n.KVDType, hash)
+}
+
+// modelHash is equal for nodes to which the same requests can go; "" outside of a cluster, and
+// before the engine is offered.
+func (n *Node) modelHash() string {
+	if h := n.modelFacts.Load(); h != nil {
+		return *h
+	}
+	return ""
+}
+
+// setModelHash follows members, which compares the same facts.
+func (n *Node) setModelHash(m *wire.Model) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", m.Weights, m.Texts, m.Context, m.Vocab))
+	text := hex.EncodeToString(sum[:8])
+	n.modelFacts.Store(&text)
 }
 
 // shortFingerprint is for answers; "" while the weights are still being hashed.

@@ -76,15 +76,17 @@ type Node struct {
 	Reloads       Reloads             // if Why is not nil, how Serve reads the settings again
 	Fatal         chan error          // receives why the engine gave up; then the process must end with an error
 
-	config   atomic.Pointer[configs.Config]
-	files    model.Files
-	started  time.Time
-	hash     atomic.Pointer[string]
-	stopHash func() // ends the hashing of the weights and waits for it
-	hashing  *sync.WaitGroup
-	core     *engine.Engine // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
-	cluster  *clustered     // nil outside of a cluster
-	super    *supervised    // nil before the actors start
+	config  atomic.Pointer[configs.Config]
+	files   model.Files
+	started time.Time
+	hash    atomic.Pointer[string]
+	// modelFacts is the value of modelHash.
+	modelFacts atomic.Pointer[string]
+	stopHash   func() // ends the hashing of the weights and waits for it
+	hashing    *sync.WaitGroup
+	core       *engine.Engine // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
+	cluster    *clustered     // nil outside of a cluster
+	super      *supervised    // nil before the actors start
 }
 
 // Open loads the model and starts the engine. Errors name cause, place and remedy.

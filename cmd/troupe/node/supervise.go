@@ -152,6 +152,7 @@ func (s *supervised) Report() report.Node {
 	if e := s.core.Load(); e != nil {
 		pool := n.pool()
 		memory := n.Meter.Memory(pool)
+		r.ModelHash = n.modelHash()
 		r.Model, r.Fingerprint, r.Epoch = n.Name, n.shortFingerprint(), e.Epoch()
 		r.KVTotal = pool.Pages * pool.PageSize
 		if !e.Ready() { // nothing is computed, and no page is used
@@ -181,7 +182,7 @@ func (g *clustered) Peers(ctx context.Context) ([]supervision.Peer, error) {
 			role = "engine"
 		}
 		list = append(list, supervision.Peer{Address: h.Address, Lost: m.Lost, Node: report.Node{
-			Name: h.Node, Role: role, Incarnation: h.Incarnation, PID: int(h.Pid), URL: h.Api, State: h.State, Model: h.Engine.GetName(),
+			Unused: m.Refused, Name: h.Node, Role: role, Incarnation: h.Incarnation, PID: int(h.Pid), URL: h.Api, State: h.State, Model: h.Engine.GetName(),
 		}})
 	}
 	return list, nil

@@ -74,10 +74,18 @@ func (c *Cluster) Write(out io.Writer) error {
 		if n.Epoch > 0 {
 			epoch = fmt.Sprint(n.Epoch)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", Cell(n.Name), Cell(n.Role), Cell(n.State), Cell(n.Model), epoch,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", Cell(n.Name), Cell(n.Role), Cell(state(n)), Cell(n.Model), epoch,
 			n.Restarts, n.Running, n.Waiting, kv(n), FailureText(n.LastFailure, c.At))
 	}
 	return w.Flush()
+}
+
+// state is that of a node, and whether it is used.
+func state(n *report.Node) string {
+	if n.Unused != "" {
+		return n.State + ", not used"
+	}
+	return n.State
 }
 
 // Screen formats the nodes in lines of at most width characters.
