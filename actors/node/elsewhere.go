@@ -44,7 +44,12 @@ func (n *Node) elsewhere(ctx context.Context, p *Peer, a *report.Action) (r resu
 	defer cancel()
 	o := timely{Action: a}
 	if o.Ticket, err = askOne[ticket](short, n, *p, askTicket, nil); err != nil {
-		return r, unreachable(p, err)
+		if short.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("nothing came within %v", n.opt.Answer)
+		}
+		e := unreachable(p, err)
+		e.Text = fmt.Sprintf("%s was not carried out: %s", a.Action, e.Text)
+		return r, e
 	}
 	question, err := json.Marshal(o)
 	if err != nil {
