@@ -43,6 +43,7 @@ type Entry struct {
 	last       atomic.Pointer[report.Failure]
 	begun      atomic.Uint64          // incarnations that have told so
 	peer       atomic.Pointer[string] // as in For
+	crashed    atomic.Bool            // it has failed, and has ended with that
 	armed      atomic.Pointer[string] // why it must crash at its next message
 }
 
@@ -115,12 +116,16 @@ func (e *Entry) report() report.Actor {
 	return a
 }
 
-// For says which node the actor, an end of a link, is for from now on. The next one of its
-// path is another actor, not a restart of this one.
+// For says which node the actor, an end of a link, is for from now on. It is another actor
+// than the last one of its path, and a restart only if that one has failed.
 func (e *Entry) For(node string) {
-	if e != nil {
-		e.peer.Store(&node)
-		e.spawned.Store(0)
+	if e == nil {
+		return
+	}
+	e.peer.Store(&node)
+	e.spawned.Store(0)
+	if e.crashed.Swap(false) {
+		e.restarts.Add(1)
 	}
 }
 
@@ -159,6 +164,8 @@ func (e *Entry) Failed(cause string, again bool) {
 	e.roster.last.Store(last)
 	if again {
 		e.restarts.Add(1)
+	} else {
+		e.crashed.Store(true)
 	}
 	if e.roster.failed != nil {
 		e.roster.failed(e.path, cause, again)

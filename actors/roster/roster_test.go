@@ -55,6 +55,27 @@ func TestEntryCountsMessages(t *testing.T) {
 	}
 }
 
+// The next link of a slot is another actor; only after a failure it is a restart.
+func TestLinksOfASlot(t *testing.T) {
+	r := New(nil)
+	e := r.Entry("cluster/engine-1", "link")
+	system := actor.NewActorSystem()
+	for i, node := range []string{"one", "two", "two"} {
+		e.For(node)
+		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return nothing{} }, e.Options()...))
+		if a := r.Actors()[0]; a.Peer != node || a.Restarts != i/2 {
+			t.Errorf("link %d is %+v", i, a)
+		}
+		if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			e.Failed("it broke", false)
+		}
+		e.Stopped()
+	}
+}
+
 type nothing struct{}
 
 func (nothing) Receive(actor.Context) {}
