@@ -22,7 +22,7 @@ func Default() *Config {
 		Device:       "cpu",
 		CPU:          cpu.Options{InstructionSet: "auto", Activations: "auto", WeightDType: "auto"},
 		HTTP: httpapi.Options{
-			Host: "127.0.0.1", Port: 30000, TenantFrom: httpapi.TenantAuto, SpecialTokens: httpapi.SpecialTokensText,
+			Host: "127.0.0.1", Port: 30000, TenantFrom: httpapi.TenantAuto, SpecialTokens: httpapi.SpecialTokensText, UnknownFields: httpapi.UnknownFieldsWarn,
 			MaxBodyBytes: httpapi.DefaultMaxBodyBytes, HeaderTimeout: httpapi.DefaultHeaderTimeout,
 			WriteStall: httpapi.DefaultWriteStall, HealthTimeout: httpapi.DefaultHealthTimeout,
 		},

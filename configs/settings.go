@@ -51,6 +51,8 @@ func (c *Config) settings() []setting {
 			usage: "how special tokens such as <|im_end|> in the text of chat messages are read: text (as ordinary text, so that a message cannot fake the end of its turn) or parse (as special tokens). Prompts of /v1/completions are always parsed"},
 		{key: "sampling-defaults", to: &c.SamplingFrom, check: oneOf("model", "openai"),
 			usage: "defaults of sampling parameters: model (from generation_config.json) or openai (temperature 1, top_p 1)"},
+		{key: "unknown-fields", to: &c.HTTP.UnknownFields, marks: serve | live, check: oneOf("warn", "refuse"),
+			usage: "what happens to a field of a request that the server does not know: warn (it has no effect; the response header X-Troupe-Ignored-Fields names it) or refuse (the request gets status 400)"},
 		{key: "device", to: &c.Device, check: oneOf("cpu"), usage: "compute device: cpu"},
 		{key: "threads", to: &c.CPU.Threads, check: within(0, 1024), usage: "worker threads of the CPU device; 0: one per core. Example: 8"},
 		{key: "instruction-set", to: &c.CPU.InstructionSet, check: oneOf("auto", "amx", "avx512", "avx2", "portable"),

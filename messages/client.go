@@ -90,6 +90,7 @@ type Finish struct {
 	// an estimate, at least 1.
 	Kind              RefusalKind
 	RetryAfterSeconds int
+	Final             bool // the same request would most likely end in the same way
 }
 
 // Usage counts tokens of one request.

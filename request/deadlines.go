@@ -68,9 +68,14 @@ func (c *Core) endOverdue(now time.Duration, m *messages.DeadlinesDue, out *mess
 		}
 		queued, whole := e.call.queueTimeout, e.call.requestTimeout
 		why := fmt.Sprintf("the request was not finished within %s (request-timeout); ask for fewer tokens or send it again later", whole)
-		if e.waitsForCall() && (whole == 0 || queued > 0 && queued <= whole) {
+		waited := e.waitsForCall() && (whole == 0 || queued > 0 && queued <= whole)
+		if waited {
 			why = fmt.Sprintf("the request waited longer than %s for admission (queue-timeout); send it again later", queued)
 		}
-		c.giveUp(now, e, messages.RefusedTimeout, why, out)
+		c.endEarly(now, e, messages.Finish{
+			Reason: messages.FinishError, MatchedToken: -1, Message: why, Kind: messages.RefusedTimeout, RetryAfterSeconds: c.table.pause(&e.sub, 1),
+			Final: !waited,
+		}, out)
+		c.deliver(e)
 	}
 }

@@ -10,12 +10,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/model/chat/jinja"
 )
 
-type Template struct{ t *jinja.Template }
+type Template struct {
+	t      *jinja.Template
+	source string
+}
 
 // Error is every failure of Parse and Render but that of a cancelled context. It
 // names template, line and kind.
@@ -59,7 +63,32 @@ func Parse(name, source string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
-	return &Template{t}, nil
+	return &Template{t, source}, nil
+}
+
+// Mentions reports whether a word is in the template's text, such as the name of a variable
+// that Input.Extra may set. A word in a text or comment of the template counts, too.
+func (t *Template) Mentions(word string) bool {
+	for rest := t.source; ; {
+		at := strings.Index(rest, word)
+		if at < 0 {
+			return false
+		}
+		end := at + len(word)
+		if !wordByte(rest, at-1) && !wordByte(rest, end) {
+			return true
+		}
+		rest = rest[end:]
+	}
+}
+
+// wordByte reports whether the byte at an index belongs to a name.
+func wordByte(text string, at int) bool {
+	if at < 0 || at >= len(text) {
+		return false
+	}
+	c := text[at]
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // Input holds the variables of a template. Messages and Tools are values of DecodeJSON,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -27,7 +28,8 @@ type openAIAnswer[C any] struct {
 	Choices     []C    `json:"choices"`
 	Usage       any    `json:"usage,omitempty"` // *usage; nil leaves it out, a nil *usage is null
 
-	engine    string // whose fingerprint Fingerprint is, if an output has named one
+	served    func() string // the model's own fingerprint; nil: it has none
+	engine    string        // whose fingerprint Fingerprint is, if an output has named one
 	total     usage
 	n         int  // choices of each prompt
 	withUsage bool // a stream ends with the usage
@@ -35,10 +37,10 @@ type openAIAnswer[C any] struct {
 	convert func(out *messages.CallOutput, send func(C))
 }
 
-func newOpenAIAnswer[C any](s *Server, m *Model, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
+func newOpenAIAnswer[C any](ctx context.Context, s *Server, m *Model, id, object string, n int, o *stream, convert func(*messages.CallOutput, func(C))) *openAIAnswer[C] {
 	a := &openAIAnswer[C]{ID: id, Object: object, Created: s.Now().Unix(), Model: m.ID, n: n, convert: convert}
 	if m.Fingerprint != nil {
-		a.Fingerprint = m.Fingerprint()
+		a.served = func() string { return m.Fingerprint(ctx) }
 	}
 	if a.withUsage = o.StreamOptions != nil && given(o.StreamOptions.IncludeUsage, false); a.withUsage {
 		a.Usage = (*usage)(nil)
@@ -52,6 +54,7 @@ func (a *openAIAnswer[C]) events(to *sse, out *messages.CallOutput) {
 	if f := out.Fingerprint; f != "" && f != a.engine {
 		a.engine, a.Fingerprint = f, SystemFingerprint(f)
 	}
+	a.ownFingerprint()
 	a.convert(out, func(c C) {
 		a.Choices = append(a.Choices[:0], c)
 		to.add(a)
@@ -71,8 +74,17 @@ func (a *openAIAnswer[C]) whole(outputs []*messages.CallOutput) any {
 		a.convert(out, func(c C) { a.Choices = append(a.Choices, c) })
 	}
 	a.fingerprint(outputs)
+	a.ownFingerprint()
 	a.Usage = &a.total
 	return a
+}
+
+// ownFingerprint is that of the model, for outputs that do not name another. It is called
+// when the first output is there: shortly after a start it may wait for the weights' hash.
+func (a *openAIAnswer[C]) ownFingerprint() {
+	if a.Fingerprint == "" && a.served != nil {
+		a.Fingerprint = a.served()
+	}
 }
 
 // fingerprint sets that of the engine that computed the outputs. Choices that different

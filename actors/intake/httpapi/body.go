@@ -22,8 +22,12 @@ func post[B any](s *Server, handle func(w http.ResponseWriter, r *http.Request, 
 			err = s.takePlace(r.Context(), job, len(text))
 		}
 		body := new(B)
+		job.left = leftoversOf(body, s.rulesFor(r.Context()))
 		if err == nil {
-			err = unmarshal(r.Context(), text, body)
+			err = unmarshal(r.Context(), text, body, job.left)
+		}
+		if err == nil {
+			err = job.left.refusal()
 		}
 		if err != nil {
 			return err
@@ -123,7 +127,7 @@ func (s *Server) unread(r *http.Request, err error, arrived int) *apiError {
 	o := s.rulesFor(r.Context())
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return newError(http.StatusRequestTimeout).
+		return newError(http.StatusRequestTimeout).final().
 			say("the body arrives too slowly: only %d bytes in %s; send at least %d bytes per second after the first %s, and all of it within %s",
 				own(arrived), own(s.bodyTime(arrived).Round(time.Millisecond)), own(o.BodyRate), own(o.BodyGrace), own(o.BodyTimeout))
 	// A connection that ends, even by one half, ends the request's context.

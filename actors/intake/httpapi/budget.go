@@ -12,6 +12,7 @@ import (
 type work struct {
 	charge charge
 	place  chan struct{} // nil: none is held
+	left   *leftovers    // of the body; nil if it must not have any
 }
 
 // takePlace waits for a place. Parsing and tokenising take CPU time from the engine, so

@@ -10,13 +10,12 @@ import (
 // chatRequest is the body of /v1/chat/completions.
 type chatRequest struct {
 	sampling
-	accounting
-	refusable
 	stream
 	scheduling
+	outputLimit
+	reasoning
 	Model               string        `json:"model"`
 	Messages            templateValue `json:"messages"`
-	MaxTokens           *int          `json:"max_tokens"`
 	MaxCompletionTokens *int          `json:"max_completion_tokens"`
 	Logprobs            *bool         `json:"logprobs"`
 	TopLogprobs         *int          `json:"top_logprobs"`
@@ -53,18 +52,15 @@ type chatDelta struct {
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
 	served, err := s.reachForCall(req.Model)
 	if err == nil {
-		err = cmp.Or(refuseSet("", req.refusable), req.stream.check())
+		err = req.stream.check()
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &served.Model
-	most := maxTokens{"max_tokens", req.MaxTokens, 1}
-	if req.MaxCompletionTokens != nil {
-		if err := differ("", "max_tokens", req.MaxTokens, "max_completion_tokens", req.MaxCompletionTokens); err != nil {
-			return nil, err
-		}
-		most = maxTokens{"max_completion_tokens", req.MaxCompletionTokens, 1}
+	most, err := req.outputLimit.max(1, named{"max_completion_tokens", req.MaxCompletionTokens})
+	if err != nil {
+		return nil, err
 	}
 	params, err := req.sampling.params(m, most, s.Seed)
 	if err != nil {
@@ -79,21 +75,25 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 	case logprobs:
 		params.TopLogprobs = top
 	}
-	ids, err := s.renderChat(r, m, req)
+	args, ignored, err := req.templateArgs(m)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.renderChat(r, m, req, args)
 	if err != nil {
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
-	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, names: map[string]string{"prompt": "messages"}}
+	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: ignored, names: map[string]string{"prompt": "messages"}}
 	if p.stream {
-		p.answer = newOpenAIAnswer(s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
+		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
 	} else {
-		p.answer = newOpenAIAnswer(s, m, id, "chat.completion", n, &req.stream, chatChoices(m, logprobs))
+		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion", n, &req.stream, chatChoices(m, logprobs))
 	}
-	base := s.submission(r.Context(), &req.scheduling, req.User)
+	base := s.submission(r.Context(), &req.scheduling)
 	base.Stream = p.stream
-	p.subs = req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed)
-	return p, nil
+	p.subs, err = req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed)
+	return p, err
 }
 
 // chatChoices converts complete outputs.

@@ -21,7 +21,7 @@ type (
 
 // checkMessages checks the messages and makes them what templates expect: content
 // parts become one text, and the role developer becomes system, its older name.
-func checkMessages(value any) *apiError {
+func checkMessages(value any, templateCalls bool) *apiError {
 	list, isList := value.(*chat.List)
 	switch {
 	case value == nil:
@@ -32,7 +32,7 @@ func checkMessages(value any) *apiError {
 		return invalid("messages", `"messages" is empty; send at least one message`)
 	}
 	for i, one := range list.Items() {
-		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {
+		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i), templateCalls); err != nil {
 			return err
 		}
 	}
@@ -51,8 +51,9 @@ func member(value any, key string) any {
 }
 
 // oneMessage checks one message and rewrites what templates do not know. It must
-// have a role and content; the template checks everything else.
-func oneMessage(value any, where string) *apiError {
+// have a role and content; the template checks everything else. templateCalls says whether
+// the template renders the tool calls that a message may have instead of content.
+func oneMessage(value any, where string, templateCalls bool) *apiError {
 	role, isText := member(value, "role").(string)
 	switch {
 	case !isText:
@@ -67,8 +68,14 @@ func oneMessage(value any, where string) *apiError {
 	switch content := member(value, "content").(type) {
 	case string:
 	case nil:
-		if role != "assistant" {
+		calls, _ := member(value, "tool_calls").(*chat.List)
+		switch {
+		case role != "assistant":
 			return invalid(where+".content", "%s.content is missing", where)
+		case calls == nil || len(calls.Items()) == 0:
+			return invalid(where+".content", "%s.content is null or missing; send text, or an empty string", where)
+		case !templateCalls:
+			return invalid(where+".tool_calls", "%s has tool calls and no content, but the model's chat template does not have tool calls; describe them in content as text", where)
 		}
 	case *chat.List:
 		text, err := joinParts(content.Items(), where+".content")
@@ -91,7 +98,10 @@ func joinParts(parts []any, where string) (string, *apiError) {
 		}
 		kind, _ := member(part, "type").(string)
 		one, isText := member(part, "text").(string)
-		if kind != "text" || !isText {
+		if kind == "text" && !isText {
+			return "", invalid(fmt.Sprintf("%s[%d].text", where, i), `%s[%d] has no text; a text part is {"type": "text", "text": "…"}`, where, own(i))
+		}
+		if kind != "text" {
 			return "", invalid(where, `%s[%d] has the type %q; only text is supported: {"type": "text", "text": "…"}`, where, own(i), clip(kind, 64))
 		}
 		text.WriteString(one)

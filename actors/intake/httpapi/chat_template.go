@@ -17,18 +17,14 @@ const (
 )
 
 // renderChat applies the model's template and tokenises the prompt.
-func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest) ([]int32, *apiError) {
+func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args map[string]any) ([]int32, *apiError) {
 	if fault := m.TemplateFault; fault != nil {
 		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(m.ID), own(fault))
 	}
 	if m.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(m.ID))
 	}
-	if err := checkMessages(req.Messages.value); err != nil {
-		return nil, err
-	}
-	args, err := templateArgs(req.TemplateArgs.value)
-	if err != nil {
+	if err := checkMessages(req.Messages.value, m.Template.Mentions("tool_calls")); err != nil {
 		return nil, err
 	}
 	ids, failed := m.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,

@@ -11,16 +11,14 @@ import (
 // completionRequest is the body of /v1/completions.
 type completionRequest struct {
 	sampling
-	accounting
-	refusable
 	stream
 	scheduling
-	Model     string     `json:"model"`
-	Prompt    promptJSON `json:"prompt"`
-	MaxTokens *int       `json:"max_tokens"`
-	Logprobs  *int       `json:"logprobs"`
-	Echo      *bool      `json:"echo"`
-	RID       string     `json:"rid"`
+	outputLimit
+	Model    string     `json:"model"`
+	Prompt   promptJSON `json:"prompt"`
+	Logprobs *int       `json:"logprobs"`
+	Echo     *bool      `json:"echo"`
+	RID      string     `json:"rid"`
 }
 
 // completionChoice is a choice. The API's description has no null for finish_reason.
@@ -53,13 +51,17 @@ type choiceState struct {
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
 	served, err := s.reachForCall(req.Model)
 	if err == nil {
-		err = cmp.Or(refuseSet("", req.refusable), req.stream.check())
+		err = req.stream.check()
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &served.Model
-	params, err := req.sampling.params(m, maxTokens{"max_tokens", req.MaxTokens, 0}, s.Seed)
+	most, err := req.outputLimit.max(0)
+	if err != nil {
+		return nil, err
+	}
+	params, err := req.sampling.params(m, most, s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +83,17 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 	}
 	c.scores = make([]*messages.PromptOutput, len(c.prompts))
 	c.choices = make([]choiceState, len(c.prompts)*c.n)
-	base := s.submission(r.Context(), &req.scheduling, req.User)
+	base := s.submission(r.Context(), &req.scheduling)
 	base.Stream, base.Continues = req.on(), true
 	id := "cmpl-" + newID()
+	subs, err := req.sampling.submissions(c.prompts, params, base, s.Seed)
+	if err != nil {
+		return nil, err
+	}
 	return &plan{
-		served: served,
-		subs:   req.sampling.submissions(c.prompts, params, base, s.Seed), rid: cmp.Or(req.RID, id), stream: req.on(),
-		promptOnly: given(req.MaxTokens, 1) == 0, prompts: c.prompts, copies: c.n,
-		answer: newOpenAIAnswer(s, m, id, "text_completion", c.n, &req.stream, c.take),
+		served: served, subs: subs, rid: cmp.Or(req.RID, id), stream: req.on(),
+		promptOnly: given(most.value, 1) == 0, prompts: c.prompts, copies: c.n,
+		answer: newOpenAIAnswer(r.Context(), s, m, id, "text_completion", c.n, &req.stream, c.take),
 	}, nil
 }
 

@@ -11,7 +11,9 @@
 //	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
 //	apikeys, hosts, origins                   who may call: keys, names of the server, web pages of other origins
 //	body, budget                              receiving a body, its time and memory; places to parse
-//	unmarshal, parameters, unsupported        JSON into structs; names of parameters; those that have no effect
+//	unmarshal, parameters                     JSON into structs; names of parameters
+//	leftovers, foreign                        parameters that a body has no field for; those of other servers
+//	limits, reasoning                         output limits and other parameters with several names; how much a model thinks
 //	chat, chat_messages, chat_template        /v1/chat/completions; its messages; the prompt made from them
 //	completions, sglang                       /v1/completions; SGLang's /generate
 //	prompts, tokenids, sampling, scheduling   parameters of these endpoints: text, ids, sampling, order and sharing

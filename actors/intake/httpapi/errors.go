@@ -18,6 +18,7 @@ type apiError struct {
 	Code    string // "" becomes null
 
 	RetryAfter int    // seconds, for 429 and 503; 0 sends no header
+	Final      bool   // sending the request again cannot help; SDKs repeat some statuses by themselves
 	logged     string // Message without a client's text; say sets both
 }
 
@@ -49,6 +50,12 @@ func (e *apiError) about(param string) *apiError {
 // retry says in how many seconds the client may try again.
 func (e *apiError) retry(seconds int) *apiError {
 	e.RetryAfter = seconds
+	return e
+}
+
+// final marks an error that sending the same request again cannot mend.
+func (e *apiError) final() *apiError {
+	e.Final = true
 	return e
 }
 
@@ -136,8 +143,10 @@ func finishError(f *messages.Finish) *apiError {
 	case messages.FinishAbort: // not a status after which clients repeat a request by themselves
 		return newError(http.StatusBadRequest).coded("request_aborted").say("%s", own(f.Message))
 	case messages.FinishError:
-		return newRefusal(f.Kind, http.StatusInternalServerError, f.RetryAfterSeconds).
+		e := newRefusal(f.Kind, http.StatusInternalServerError, f.RetryAfterSeconds).
 			coded(cmp.Or(refusals[f.Kind].code, "generation_failed")).say("%s", own(f.Message))
+		e.Final = f.Final || e.Status == http.StatusInternalServerError
+		return e
 	}
 	return nil
 }

@@ -82,16 +82,20 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("stop_token_ids null", object{"stop_token_ids": list{1, nil}}, "stop_token_ids", "stop_token_ids[1] is null")
 		add("stop_token_ids text", object{"stop_token_ids": "1"}, "stop_token_ids", "array of token ids")
 		add("ignore_eos", object{"ignore_eos": 1}, "ignore_eos", "must be a boolean, not a number")
-		add("max_tokens negative", object{"max_tokens": -1}, "max_tokens", "at least")
+		add("max_tokens negative", object{"max_tokens": -3}, "max_tokens", "at least")
+		add("num_predict", object{"max_tokens": nil, "num_predict": -3}, "num_predict", "at least")
+		add("two limits", object{"num_predict": 9}, "num_predict", "both given and differ")
+		add("two penalties", object{"repetition_penalty": 1.5, "repeat_penalty": 1.25}, "repeat_penalty", "both given and differ")
+		add("two seeds", object{"seed": 1, "random_seed": 2}, "random_seed", "both given and differ")
+		add("num_ctx", object{"num_ctx": 0}, "num_ctx", "at least 1")
 		add("stream_options", object{"stream_options": object{"include_usage": true}}, "stream_options", "stream: true")
 		add("stream_options type", object{"stream": true, "stream_options": object{"include_usage": 1}}, "stream_options.include_usage", "a boolean")
 		add("stream", object{"stream": "yes"}, "stream", "a boolean")
 		add("rid", object{"rid": strings.Repeat("r", 300)}, "rid", "at most 256")
 		cases["temperature huge"] = badBody{`{"temperature": 1e999}`, 400, "temperature", nil, "must be a number, not 1e999"}
 		cases["model"] = badBody{merge(base, object{"model": "gpt-9"}), 404, "model", "model_not_found", `this server has "fake/model"`}
-		cases["unknown"] = badBody{merge(base, object{"temprature": 1}), 400, "temprature", "unknown_parameter", "did you mean temperature?"}
 		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "response_format": object{"type": "json_object"}, "tools": list{object{}},
-			"tool_choice": "required", "store": true, "service_tier": "flex", "lora_path": "x", "regex": "a*", "reasoning_effort": "high"} {
+			"tool_choice": "required", "lora_path": "x", "regex": "a*", "mirostat": 2, "stop_sequences": list{"a"}} {
 			cases["unsupported "+param] = badBody{merge(base, object{param: value}), 400, param, "unsupported_parameter", "not supported"}
 		}
 		cases["priority without effect"] = badBody{merge(base, object{"priority": 3}), 400, "priority", "unsupported_parameter", "schedule-policy priority"}
@@ -129,7 +133,7 @@ func TestBadCompletions(t *testing.T) {
 		"choices":          {object{"prompt": strings.Split(strings.Repeat("a ", 200), " ")[:200], "n": 100}, 400, "n", nil, "at most 1024"},
 		"prompts":          {object{"prompt": strings.Split(strings.Repeat("a ", 2000), " ")[:2000]}, 400, "prompt", nil, "more than 1024"},
 		"echo":             {object{"prompt": "a", "echo": "yes"}, 400, "echo", nil, "a boolean"},
-		"chat parameter":   {object{"prompt": "a", "messages": hello}, 400, "messages", "unknown_parameter", "not a parameter"},
+		"chat parameter":   {object{"prompt": "a", "messages": hello}, 400, "messages", "unknown_parameter", "not a parameter of this endpoint; send a prompt, or use /v1/chat/completions"},
 	})
 	if s.WaitIdle(t); s.Steps() != 0 {
 		t.Errorf("refused requests took %d steps", s.Steps())
@@ -154,8 +158,11 @@ func TestBadChats(t *testing.T) {
 		"no role":          {message(object{"content": "hi"}), 400, "messages[0]", nil, "role"},
 		"bad role":         {message(object{"role": "king", "content": "hi"}), 400, "messages[0].role", nil, `"king"`},
 		"no content":       {message(object{"role": "user"}), 400, "messages[0].content", nil, "missing"},
+		"null":             {message(object{"role": "assistant", "content": nil}), 400, "messages[0].content", nil, "null or missing; send text, or an empty string"},
+		"null with calls":  {message(object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a"}}}), 400, "messages[0].tool_calls", nil, "does not have tool calls"},
 		"number":           {message(object{"role": "user", "content": 4}), 400, "messages[0].content", nil, "string or an array"},
 		"picture":          {message(object{"role": "user", "content": list{object{"type": "image_url", "image_url": object{"url": "x"}}}}), 400, "messages[0].content", nil, `"image_url"`},
+		"no text":          {message(object{"role": "user", "content": list{object{"type": "text", "text": "a"}, object{"type": "text"}}}), 400, "messages[0].content[1].text", nil, `messages[0].content[1] has no text`},
 		"parts":            {message(object{"role": "user", "content": list{"a"}}), 400, "messages[0].content", nil, "text parts"},
 		"template says no": {message(object{"role": "tool", "content": "4"}), 400, "messages", nil, "system, user and assistant only"},
 		"too long":         {message(object{"role": "user", "content": strings.Repeat("word ", 100)}), 400, "messages", "context_length_exceeded", "context is 64"},
@@ -192,15 +199,13 @@ func TestBadGenerates(t *testing.T) {
 		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
 		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
 		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "a 64-bit integer"},
-		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "max_new_tokens"},
-		"limit":        {sampling(object{"max_new_tokens": -1}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
+		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "use max_new_tokens"},
+		"limit":        {sampling(object{"max_new_tokens": -2}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
 		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},
 		"spaces":       {sampling(object{"spaces_between_special_tokens": false}), 400, "sampling_params.spaces_between_special_tokens", "unsupported_parameter", "not supported"},
 		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `put it in sampling_params, as in {"sampling_params": {"temperature": …}}`},
 		"limit on top": {object{"text": "a", "max_new_tokens": 5}, 400, "max_new_tokens", "unknown_parameter", "put it in sampling_params"},
-		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put sampling parameters in sampling_params; did you mean max_new_tokens?"},
-		"near at top":  {object{"text": "a", "steam": true}, 400, "steam", "unknown_parameter", "not a parameter of this endpoint; did you mean stream?"},
-		"nowhere":      {object{"text": "a", "colour_of_the_sky": 5}, 400, "colour_of_the_sky", "unknown_parameter", "not a parameter of this endpoint"},
+		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put max_new_tokens in sampling_params"},
 		"regex on top": {object{"text": "a", "regex": "a*"}, 400, "regex", "unsupported_parameter", "not supported"},
 		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "put it beside sampling_params"},
 		"lora":         {object{"text": "a", "lora_path": "x"}, 400, "lora_path", "unsupported_parameter", "not supported"},

@@ -21,6 +21,7 @@ type plan struct {
 	abortIsResult bool              // an aborted request answers with its output, not with an error
 	prompts       []prompt          // with the texts that the answer echoes
 	copies        int               // how often the answer has what concerns a prompt
+	ignored       []string          // parameters that have no effect with this model
 	names         map[string]string // names of parameters at this endpoint, where they differ from those in errors of intake
 }
 
@@ -34,6 +35,10 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		if err != nil {
 			return err
 		}
+		for _, name := range p.ignored {
+			job.left.ignore(name)
+		}
+		job.left.report(w, &s.Log, trailOf(r.Context()).id)
 		c, err := s.begin(r.Context(), p)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -24,7 +25,8 @@ type Model struct {
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal
 	// seeds produce equal tokens under equal fingerprints. "" leaves it out of answers.
 	// It is in the form of SystemFingerprint, and is for outputs that do not name another.
-	Fingerprint func() string
+	// Shortly after a start it waits until the weights have been hashed.
+	Fingerprint func(context.Context) string
 }
 
 // SystemFingerprint is an engine's fingerprint as answers have it.
@@ -49,9 +51,15 @@ type modelObject struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+	// Tokens of prompt and output together, under vLLM's and SGLang's name and under that
+	// of hosted services: clients read one or the other. 0, and left out: not known yet.
+	MaxModelLen   int `json:"max_model_len,omitempty"`
+	ContextLength int `json:"context_length,omitempty"`
 }
 
-func (m *Model) object() modelObject { return modelObject{m.ID, "model", m.Created, "troupe"} }
+func (m *Model) object() modelObject {
+	return modelObject{m.ID, "model", m.Created, "troupe", m.Context, m.Context}
+}
 
 func (s *Server) models() any {
 	data := []modelObject{}

@@ -19,6 +19,7 @@ type Options struct {
 	// cached_tokens and response times. Without effect if all have the same key, or none.
 	SharePrefixCache bool
 	TenantFrom       string // TenantAuto, TenantKey or TenantUser (TenantAuto)
+	UnknownFields    string // UnknownFieldsWarn or UnknownFieldsRefuse (UnknownFieldsWarn)
 	SpecialTokens    string // how those in messages are read: SpecialTokensText or SpecialTokensParse (SpecialTokensText)
 	// MaxBodyBytes bounds a body (DefaultMaxBodyBytes), MaxBodiesBytes the memory of
 	// all bodies from their first byte to the answer (four times MaxBodyBytes).
@@ -84,6 +85,7 @@ func newRules(o Options) *rules {
 func (s *Server) Configure(o Options) {
 	next := s.Options
 	next.APIKeys, next.AdminAPIKey, next.AllowedHosts, next.CORSOrigins = o.APIKeys, o.AdminAPIKey, o.AllowedHosts, o.CORSOrigins
+	next.UnknownFields = o.UnknownFields
 	next.MaxBodyBytes, next.WriteStall, next.HealthTimeout = o.MaxBodyBytes, o.WriteStall, o.HealthTimeout
 	old, now := s.rules.Load(), newRules(next)
 	now.hosts.loopback = old.hosts.loopback

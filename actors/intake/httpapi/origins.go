@@ -42,6 +42,10 @@ func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError
 	if e := h.check(r); e != nil {
 		return e
 	}
+	if acts && foreign(r, origins) && preflight(r) {
+		return newError(http.StatusForbidden).coded("origin_not_allowed").
+			say("this preflight request of a browser is refused: web pages of the origin %q may not call this server; add the origin to cors-origins", clip(r.Header.Get("Origin"), 128))
+	}
 	if acts && foreign(r, origins) {
 		return newError(http.StatusForbidden).coded("origin_not_allowed").
 			say("requests from web pages of this origin are not allowed; add the origin to cors-origins or, behind a reverse proxy, forward the Host header")
@@ -78,6 +82,11 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return ok && wantedOK && name == wanted && cmp.Or(port, usual) == cmp.Or(wantedPort, usual)
 }
 
+// preflight reports whether a browser asks if a page of another origin may send a request.
+func preflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
 // withCORS answers browsers of the allowed origins.
 func (s *Server) withCORS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,8 +95,8 @@ func (s *Server) withCORS(next http.Handler) http.Handler {
 			h := w.Header()
 			h.Add("Vary", "Origin")
 			h.Set("Access-Control-Allow-Origin", origin)
-			h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Should-Retry, "+ignoredHeader)
+			if preflight(r) {
 				h.Set("Access-Control-Allow-Methods", "GET, POST")
 				h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
 				h.Set("Access-Control-Max-Age", "600")

@@ -14,9 +14,6 @@ import (
 	"github.com/troupe-engine/troupe/internal/suggest"
 )
 
-// unknownNamer is a body with its own errors for unknown keys.
-type unknownNamer interface{ unknown(*apiError) *apiError }
-
 func unknownField(name, suggestion string) *apiError {
 	return newError(http.StatusBadRequest).coded("unknown_parameter").about(name).
 		say("%s is not a parameter of this endpoint%s", clip(name, 64), own(suggestion))
@@ -57,10 +54,10 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// fieldNames lists the JSON names of a struct's parameters that are supported.
+// fieldNames lists the JSON names of a struct's parameters, in order.
 func fieldNames(t reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(t) {
-		if name := jsonName(f); name != "" && f.Type != reflect.TypeFor[unsupportedJSON]() {
+		if name := jsonName(f); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -107,6 +104,11 @@ var parameters = sync.OnceValue(func() map[string]bool {
 	}
 	for _, body := range requestBodies {
 		add(reflect.TypeOf(body))
+	}
+	for _, of := range foreignTable() {
+		for name := range of {
+			names[name] = true
+		}
 	}
 	return names
 })

@@ -13,6 +13,9 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
+	if e.Final { // OpenAI's SDKs read it
+		w.Header().Set("X-Should-Retry", "false")
+	}
 	writeJSON(w, e.Status, e.body())
 }
 

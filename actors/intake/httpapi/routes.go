@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // handler is an endpoint; an error it returns has not been written yet.
@@ -63,6 +64,34 @@ func (s *Server) allRoutes() []route {
 	}
 }
 
+// otherEndpoints are endpoints of other servers that clients try, by the beginning of their
+// paths, and what to do instead.
+var otherEndpoints = []struct{ prefix, instead string }{
+	{"/v1/responses", "the Responses API is not implemented; set the client to chat completions, POST /v1/chat/completions"},
+	{"/responses", "the Responses API is not implemented; use POST /v1/chat/completions"},
+	{"/v1/messages", "Anthropic's API is not implemented; use an OpenAI-compatible client with POST /v1/chat/completions"},
+	{"/v1/embeddings", "embeddings are not implemented; this server generates text"},
+	{"/v1/rerank", "reranking is not implemented; this server generates text"},
+	{"/v1/audio/", "audio is not implemented; this server generates text"},
+	{"/v1/images/", "images are not implemented; this server generates text"},
+	{"/api/", "Ollama's own API is not implemented; set the client to OpenAI's API with the base URL http://HOST:PORT/v1"},
+	{"/chat/completions", "the base URL of the client needs /v1 at its end"},
+	{"/completions", "the base URL of the client needs /v1 at its end"},
+	{"/models", "the base URL of the client needs /v1 at its end"},
+	{"/completion", "llama.cpp's own API is not implemented; use POST /v1/completions"},
+	{"/v1/v1/", "the base URL of the client has /v1 twice"},
+}
+
+// instead says what to use in place of an unknown endpoint.
+func instead(path string) string {
+	for _, other := range otherEndpoints {
+		if strings.HasPrefix(path, other.prefix) {
+			return other.instead
+		}
+	}
+	return "to generate text use /v1/chat/completions, /v1/completions or /generate"
+}
+
 // Handler serves every endpoint, within request ids, access log, CORS and keys.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -80,7 +109,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	rest := func(w http.ResponseWriter, r *http.Request) *apiError {
 		return newError(http.StatusNotFound).coded("not_found").
-			say("unknown endpoint %s; to generate text use /v1/chat/completions, /v1/completions or /generate", clip(r.URL.Path, 128))
+			say("unknown endpoint %s; %s", clip(r.URL.Path, 128), own(instead(r.URL.Path)))
 	}
 	if s.Node != nil {
 		rest = s.withKey(forUsers, s.Node.misdirected)

@@ -19,15 +19,19 @@ type sampling struct {
 	FrequencyPenalty  *float64            `json:"frequency_penalty"`
 	PresencePenalty   *float64            `json:"presence_penalty"`
 	RepetitionPenalty *float64            `json:"repetition_penalty"`
+	RepeatPenalty     *float64            `json:"repeat_penalty"` // llama.cpp's and Ollama's name
 	LogitBias         map[string]*float64 `json:"logit_bias"`
 	Stop              stopList            `json:"stop"`
 	StopTokenIDs      json.RawMessage     `json:"stop_token_ids"`
 	IgnoreEOS         *bool               `json:"ignore_eos"`
 	N                 *int                `json:"n"`
 	Seed              *int64              `json:"seed"`
+	RandomSeed        *int64              `json:"random_seed"` // Mistral's name
 	MinTokens         *int                `json:"min_tokens"`
 	NoStopTrim        *bool               `json:"no_stop_trim"`
+	IncludeStop       *bool               `json:"include_stop_str_in_output"` // vLLM's name
 	SkipSpecialTokens *bool               `json:"skip_special_tokens"`
+	NumCtx            *int                `json:"num_ctx"` // Ollama's: tokens of prompt and output together
 }
 
 // Bounds of parameters. n and the stop lists multiply work and memory.
@@ -56,18 +60,14 @@ func (s *stopList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxTokens is the output limit under the name that an endpoint has for it.
-type maxTokens struct {
-	name  string
-	value *int // nil: as many as fit
-	least int  // 0 where a client may ask for the prompt alone
-}
-
 // params checks the parameters and completes them with the model's defaults.
 func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messages.SamplingParams, *apiError) {
 	p := &messages.SamplingParams{
 		EOSTokenIDs: m.EOS, IgnoreEOS: given(s.IgnoreEOS, false),
 		TopLogprobs: messages.NoLogprobs, PromptLogprobs: messages.NoLogprobs,
+	}
+	if err := s.unite(); err != nil {
+		return nil, err
 	}
 	if err := cmp.Or(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *sampling) choices() int { return given(s.N, 1) }
 // submissions makes one submission per prompt and choice, choice by choice within a
 // prompt. Later choices wait for the first one and share its prefill. Without a
 // client's seed each prompt draws one, so that equal prompts get different answers.
-func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission, seed func() uint64) []messages.Submission {
+func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, base messages.Submission, seed func() uint64) ([]messages.Submission, *apiError) {
 	n := s.choices()
 	subs := make([]messages.Submission, 0, len(prompts)*n)
 	base.Stop = s.Stop
@@ -200,8 +200,12 @@ func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, bas
 		if i > 0 && s.Seed == nil {
 			p.Seed = seed()
 		}
+		limited, err := s.within(p, len(prompts[i].ids))
+		if err != nil {
+			return nil, err
+		}
 		for choice := range n {
-			sub, params := base, *p
+			sub, params := base, limited
 			params.Choice = uint32(choice)
 			sub.Prompt, sub.Params, sub.After = prompts[i].ids, &params, -1
 			if choice > 0 {
@@ -211,5 +215,5 @@ func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, bas
 			subs = append(subs, sub)
 		}
 	}
-	return subs
+	return subs, nil
 }

@@ -12,15 +12,16 @@ import (
 
 // scheduling are the parameters of every generating endpoint for order and sharing.
 type scheduling struct {
-	Priority *int32 `json:"priority"` // higher goes first, unless a setting reverses it
+	User     *string `json:"user"`
+	Priority *int32  `json:"priority"` // higher goes first, unless a setting reverses it
 	// CacheSalt and ExtraKey separate prefixes that must not be shared.
 	CacheSalt string `json:"cache_salt"`
 	ExtraKey  string `json:"extra_key"`
 }
 
-// submission has what all requests of a call share. user is the body's field.
-func (s *Server) submission(ctx context.Context, p *scheduling, user *string) messages.Submission {
-	return messages.Submission{Namespace: p.namespace(trailOf(ctx).cache), Tenant: s.tenant(ctx, user), Priority: given(p.Priority, 0)}
+// submission has what all requests of a call share.
+func (s *Server) submission(ctx context.Context, p *scheduling) messages.Submission {
+	return messages.Submission{Namespace: p.namespace(trailOf(ctx).cache), Tenant: s.tenant(ctx, p.User), Priority: given(p.Priority, 0)}
 }
 
 // maxNamespace is how many bytes of salt and extra key are kept as they are.

@@ -54,7 +54,7 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 		for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
 			{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"},
 			{CacheSalt: long}, {CacheSalt: long, ExtraKey: "a"}, {CacheSalt: longDigest}, {ExtraKey: longDigest}, {CacheSalt: long + "a"}} {
-			namespace, name := s.submission(ctx, &p, nil).Namespace, fmt.Sprintf("%q with %q and %q", key, p.CacheSalt, p.ExtraKey)
+			namespace, name := s.submission(ctx, &p).Namespace, fmt.Sprintf("%q with %q and %q", key, p.CacheSalt, p.ExtraKey)
 			if other, dup := seen[namespace]; dup {
 				t.Errorf("%s and %s share the namespace %q", name, other, namespace)
 			}
@@ -64,7 +64,7 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 			}
 		}
 	}
-	if got := s.submission(t.Context(), &scheduling{CacheSalt: "a"}, nil).Namespace; got != "a" {
+	if got := s.submission(t.Context(), &scheduling{CacheSalt: "a"}).Namespace; got != "a" {
 		t.Errorf("without an owner the namespace of a salt is %q", got)
 	}
 }

@@ -3,9 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
-	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/messages"
@@ -14,8 +11,6 @@ import (
 // generateRequest is the body of /generate, SGLang's native endpoint.
 type generateRequest struct {
 	scheduling
-	refusableNative
-	User            *string         `json:"user"`
 	Text            promptJSON      `json:"text"`
 	InputIDs        promptJSON      `json:"input_ids"`
 	SamplingParams  *nativeSampling `json:"sampling_params"`
@@ -30,12 +25,9 @@ type generateRequest struct {
 // nativeSampling are SGLang's names for the shared parameters.
 type nativeSampling struct {
 	sampling
-	refusableSampling
 	MaxNewTokens *int   `json:"max_new_tokens"` // 0 computes the prompt alone
 	MinNewTokens *int   `json:"min_new_tokens"`
 	SamplingSeed *int64 `json:"sampling_seed"`
-	// Spaces matters only to Hugging Face's slow tokenizers; true is their default.
-	Spaces *bool `json:"spaces_between_special_tokens"`
 }
 
 // gatewayRequest is the body of /generate at a gateway. SGLang has no parameter for the
@@ -64,7 +56,7 @@ func (s *Server) generatePlan(r *http.Request, model string, req *generateReques
 		return nil, err
 	}
 	m := &served.Model
-	params, err := native.params(m, maxTokens{"max_new_tokens", native.MaxNewTokens, 0}, s.Seed)
+	params, err := native.params(m, maxTokens{"max_new_tokens", unlimited(native.MaxNewTokens), 0}, s.Seed)
 	if err != nil {
 		return nil, err.about("sampling_params." + err.Param)
 	}
@@ -92,9 +84,13 @@ func (s *Server) generatePlan(r *http.Request, model string, req *generateReques
 	if err := checkChoices("sampling_params.n", len(g.prompts), g.n); err != nil {
 		return nil, err
 	}
-	base := s.submission(ctx, &req.scheduling, req.User)
+	base := s.submission(ctx, &req.scheduling)
 	base.Stream, base.Continues = given(req.Stream, false), true
-	p := &plan{served: served, subs: native.submissions(g.prompts, params, base, s.Seed), rid: g.rid, stream: base.Stream, answer: g,
+	subs, err := native.submissions(g.prompts, params, base, s.Seed)
+	if err != nil {
+		return nil, err.about("sampling_params." + err.Param)
+	}
+	p := &plan{served: served, subs: subs, rid: g.rid, stream: base.Stream, answer: g,
 		promptOnly: given(native.MaxNewTokens, 1) == 0, abortIsResult: true, copies: 1,
 		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
 	g.answers = make([]generateResponse, len(p.subs))
@@ -110,12 +106,7 @@ func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
 	}
 	native.MinTokens = cmp.Or(native.MinNewTokens, native.MinTokens)
 	native.Seed = cmp.Or(native.SamplingSeed, native.Seed)
-	if !given(native.Spaces, true) {
-		return nil, unsupported("sampling_params.spaces_between_special_tokens", "leave it out or send true")
-	}
-	return native, cmp.Or(
-		refuseSet("sampling_params.", native.refusableSampling),
-		refuseSet("", req.refusableNative))
+	return native, nil
 }
 
 func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingParams) *apiError {
@@ -140,31 +131,6 @@ func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingPar
 		p.PromptLogprobs, p.PromptLogprobStart = g.top, start
 	}
 	return nil
-}
-
-// unknown implements unknownNamer: SGLang has parameters one level deeper.
-func (*generateRequest) unknown(err *apiError) *apiError {
-	name, deeper := clip(err.Param, 64), fieldNames(reflect.TypeFor[nativeSampling]())
-	if _, known := fieldsOf(reflect.TypeFor[refusableSampling]())[err.Param]; known {
-		return unsupported(name, "leave it out")
-	}
-	if slices.Contains(deeper, err.Param) {
-		return err.say(`%s is a sampling parameter; put it in sampling_params, as in {"sampling_params": {"%s": …}}`, name, name)
-	}
-	// A name that is near to one of this level has been suggested that.
-	if didYouMean(err.Param, fieldNames(reflect.TypeFor[generateRequest]())) == "" {
-		if near := didYouMean(err.Param, deeper); near != "" {
-			err.say("%s is not a parameter of this endpoint; put sampling parameters in sampling_params%s", name, own(near))
-		}
-	}
-	return err
-}
-
-func (*nativeSampling) unknown(err *apiError) *apiError {
-	if name := strings.TrimPrefix(err.Param, "sampling_params."); slices.Contains(fieldNames(reflect.TypeFor[generateRequest]()), name) {
-		err.say("%s is not a sampling parameter; put it beside sampling_params, not in it", name)
-	}
-	return err
 }
 
 type generateResponse struct {

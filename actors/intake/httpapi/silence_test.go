@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,7 +48,7 @@ func (w *timed) Write(p []byte) (int, error) {
 func streaming(t *testing.T, body string, play func(m *messages.SubmitRequests)) *timed {
 	e := newIntake()
 	model := testModel(t)
-	model.ID, model.Context, model.Fingerprint = "m", 512, func() string { return "fp_own" }
+	model.ID, model.Context, model.Fingerprint = "m", 512, func(context.Context) string { return "fp_own" }
 	s := New(Deps{Models: Serving(&Served{Model: *model, Engine: e}), Log: zerolog.Nop(), Seed: func() uint64 { return 1 }, Now: time.Now})
 	defer s.Drain()
 	r := httptest.NewRequest("POST", "http://localhost/v1/completions", strings.NewReader(body))

@@ -32,14 +32,14 @@ type promptJSON json.RawMessage
 type templateValue struct{ value any }
 
 // unmarshal reads one JSON object into a struct, whose raw parts are parts of body. It
-// refuses repeated keys and, with the nearest known name, unknown ones: a parameter
-// that is silently ignored is worse than a refused one. It ends early with ctx.
+// refuses repeated keys. left takes the keys that the struct does not have; if it is nil,
+// they are errors with the nearest known name. It ends early with ctx.
 //
 // A body is read twice: to check that it is UTF-8, and by jsonread, which checks
 // everything else and builds the template's values. Only what has bounds is read
 // again: parameters of at most maxFieldBytes each, and the contents of a promptJSON.
-func unmarshal(ctx context.Context, body []byte, into any) *apiError {
-	if err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), ""); err != nil {
+func unmarshal(ctx context.Context, body []byte, into any, left *leftovers) *apiError {
+	if err := unmarshalFields(ctx, body, reflect.ValueOf(into).Elem(), "", left); err != nil {
 		return jsonError(ctx, err)
 	}
 	return nil
@@ -52,28 +52,31 @@ var ways = map[reflect.Type]jsonread.Way{
 }
 
 // unmarshalFields fills a struct from an object; prefix is where the object is.
-func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefix string) error {
+func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefix string, left *leftovers) error {
 	fields := fieldsOf(into.Type())
 	return jsonread.Object(ctx, body, jsonread.Limits{Values: maxValues, Depth: maxDepth, Digits: maxDigits}, chat.Builder,
 		func(key string) (jsonread.Way, error) {
 			f, known := fields[key]
+			if !known && left == nil {
+				return jsonread.Check, unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
+			}
 			if !known {
-				err := unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
-				if more, ok := into.Addr().Interface().(unknownNamer); ok {
-					err = more.unknown(err)
-				}
-				return jsonread.Check, err
+				return jsonread.Check, nil
 			}
 			return ways[f.Type], nil
 		},
 		func(m jsonread.Member) error {
-			f := fields[m.Key]
-			return unmarshalField(ctx, m, into.FieldByIndex(f.Index), prefix+m.Key)
+			f, known := fields[m.Key]
+			if !known {
+				left.take(prefix, m.Key, m.Value, into.Type())
+				return nil
+			}
+			return unmarshalField(ctx, m, into.FieldByIndex(f.Index), prefix+m.Key, left)
 		})
 }
 
 // unmarshalField fills one field of a struct.
-func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, name string) error {
+func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, name string, left *leftovers) error {
 	switch t := into.Type(); {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // JSON
 		into.SetBytes(m.Value)
@@ -85,7 +88,7 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 		return invalid(name, "%s has %d bytes of JSON; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && m.Value[0] == '{':
 		into.Set(reflect.New(t.Elem()))
-		return unmarshalFields(ctx, m.Value, into.Elem(), name+".")
+		return unmarshalFields(ctx, m.Value, into.Elem(), name+".", left)
 	}
 	err := json.Unmarshal(m.Value, into.Addr().Interface())
 	var wrongType *json.UnmarshalTypeError

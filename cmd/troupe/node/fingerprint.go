@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"sync"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/cluster/wire"
@@ -14,28 +13,24 @@ import (
 // startHash hashes the weights in the background, as it may read all of them.
 func (n *Node) startHash(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
 		if h, err := n.Checkpoint.Hash(ctx); err == nil {
 			n.hash.Store(&h)
 		}
-	})
+	}()
 	n.stopHash = func() {
 		cancel()
-		done.Wait()
+		<-done
 	}
-	n.hashing = &done
+	n.hashing = done
 }
 
 // hashed waits for the hash of the weights: nodes of a cluster compare theirs.
 func (n *Node) hashed(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() {
-		n.hashing.Wait()
-		close(ended)
-	}()
 	select {
-	case <-ended:
+	case <-n.hashing:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -70,7 +65,16 @@ func (n *Node) setModelHash(m *wire.Model) {
 	n.modelFacts.Store(&text)
 }
 
-// shortFingerprint is for answers; "" while the weights are still being hashed.
+// fingerprintFor is for answers. It waits for the hash of the weights, which takes less than a
+// second; "" if they cannot be read again, or if ctx ends before.
+func (n *Node) fingerprintFor(ctx context.Context) string {
+	if n.hash.Load() == nil && n.hashing != nil {
+		_ = n.hashed(ctx) // the fingerprint is "" then
+	}
+	return n.shortFingerprint()
+}
+
+// shortFingerprint is for reports; "" while the weights are still being hashed.
 func (n *Node) shortFingerprint() string {
 	if n.hash.Load() == nil {
 		return ""

@@ -73,7 +73,7 @@ func (n *Node) API() *httpapi.Server {
 func (n *Node) model() httpapi.Model {
 	return httpapi.Model{
 		ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-		Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.shortFingerprint,
+		Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.fingerprintFor,
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,11 +81,11 @@ type Node struct {
 	hash    atomic.Pointer[string]
 	// modelFacts is the value of modelHash.
 	modelFacts atomic.Pointer[string]
-	stopHash   func() // ends the hashing of the weights and waits for it
-	hashing    *sync.WaitGroup
-	core       *engine.Engine // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
-	cluster    *clustered     // nil outside of a cluster
-	super      *supervised    // nil before the actors start
+	stopHash   func()          // ends the hashing of the weights and waits for it
+	hashing    <-chan struct{} // closed when the weights have been hashed, or cannot be
+	core       *engine.Engine  // computes: Engine, or in a cluster the one behind the portal; nil for a gateway
+	cluster    *clustered      // nil outside of a cluster
+	super      *supervised     // nil before the actors start
 }
 
 // Open loads the model and starts the engine. Errors name cause, place and remedy.

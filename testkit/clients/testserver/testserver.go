@@ -139,7 +139,7 @@ func Start(t testing.TB, opt Options) *Server {
 		t.Fatal(err)
 	}
 	s.Model = httpapi.Model{ID: ModelID, Created: 1700000000, Context: s.Context, Tokenizer: tok, Template: template,
-		EOS: []int32{eos}, Defaults: httpapi.OpenAIDefaults, Fingerprint: func() string { return Fingerprint }}
+		EOS: []int32{eos}, Defaults: httpapi.OpenAIDefaults, Fingerprint: func(context.Context) string { return Fingerprint }}
 	if opt.NoTemplate {
 		s.Model.Template, s.Model.TemplateFault = nil, opt.TemplateFault
 	}
