@@ -35,7 +35,7 @@ func another(t *testing.T, key string, v any) any {
 // Every setting is either live, or its change is refused by name.
 func TestEverySettingIsLiveOrRefusedByName(t *testing.T) {
 	wantLive := strings.Fields(`api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout
-		max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level unknown-fields`)
+		max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level unknown-fields api-keys-file`)
 	for i, s := range Default().settings() {
 		c, next := Default(), Default()
 		next.sources = map[string]string{s.key: "flag --" + s.key}

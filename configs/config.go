@@ -15,6 +15,7 @@
 //	cluster                            the settings of a node in a cluster
 //	load, file, environment, flags     the layers, in viper; checks of config files; TROUPE_… variables; flags
 //	parse, checks, validate            values into fields; checks of one value; contradictions and warnings
+//	keyfile                            the file of API keys
 //	values, explain, errortext         values with their sources, as printed; sources added to errors; texts of errors
 //	watch, changes                     config files that change; settings that differ, live or refused
 package configs
@@ -48,6 +49,7 @@ type Config struct {
 	CPU    cpu.Options
 
 	HTTP         httpapi.Options
+	KeysFile     string // "": none; its keys are HTTP.Keys
 	AdminAddress string // "": no profiler
 	DrainTimeout time.Duration
 
@@ -86,4 +88,6 @@ type Config struct {
 	// Both are nil if the settings were not loaded.
 	sources map[string]string // of each value, by key
 	file    *file
+
+	keysText []byte // of KeysFile
 }

@@ -43,6 +43,9 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 			errs = append(errs, fmt.Errorf("%s (%s) %w", s.key, source, err))
 		}
 	}
+	if err := c.loadKeys(); err != nil {
+		errs = append(errs, c.from(err, []string{"api-keys-file"}))
+	}
 	if len(errs) == 0 {
 		for _, err := range c.validate() {
 			errs = append(errs, c.from(err, causes(err)))

@@ -71,6 +71,8 @@ func (c *Config) settings() []setting {
 			usage: "key that clients send as a bearer token. Several keys: a list, or separated by commas. Without a key every client has access. An empty key is an error"},
 		{key: "admin-api-key", to: &c.HTTP.AdminAPIKey, marks: serve | secret | live, check: headerValue,
 			usage: "admin key: allows every request and is required for operations that affect all clients (flush_cache, debug/cache, debug/audit, v1/kv_events, abort_all). Without it they require the api-key if there is exactly one; with several api-keys they are disabled; without any key every client may use them"},
+		{key: "api-keys-file", to: &c.KeysFile, marks: serve | live,
+			usage: "YAML file with named API keys and their rights (use or admin), in addition to api-key and admin-api-key. A change of the file takes effect without a restart. troupe keys new makes an entry"},
 		{key: "share-prefix-cache", to: &c.HTTP.SharePrefixCache, marks: serve,
 			usage: "let clients with different keys use each other's cached prefixes. Security: they can then find out from cached_tokens and response times what others have sent. No effect with one key or none"},
 		{key: "tls-cert", to: &c.HTTP.TLSCert, marks: serve, usage: "PEM file with the certificate chain; requires tls-key"},

@@ -1,10 +1,12 @@
 package configs
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/sched/queue"
 )
 
@@ -23,10 +25,11 @@ func (c *Config) validate() (errs []error) {
 		}
 	}
 	b, chunk := &c.Batch, c.Batch.ChunkedPrefillSize
-	clash(c.HTTP.TenantFrom == "api-key" && len(c.HTTP.APIKeys) == 0, "tenant-from", "api-key",
+	clash(c.HTTP.TenantFrom == "api-key" && len(c.HTTP.APIKeys)+len(c.HTTP.Keys) == 0, "tenant-from", "api-key",
 		"tenant-from is api-key, but no api-key is set; set one, or use auto")
 	clash(c.HTTP.AdminAPIKey != "" && slices.Contains(c.HTTP.APIKeys, c.HTTP.AdminAPIKey), "admin-api-key", "api-key",
 		"admin-api-key equals an api-key, so every client with that key would be an administrator; choose another one")
+	clash(keyTwice(&c.HTTP), "api-keys-file", "api-key", "a key of api-keys-file equals api-key or admin-api-key; remove one of them")
 	clash(b.InterTokenLatencyTarget > 0 && chunk < 0, "inter-token-latency-target", "chunked-prefill-size",
 		"inter-token-latency-target is %v, but chunked-prefill-size is %d; remove the target or enable chunked prefill", b.InterTokenLatencyTarget, chunk)
 	clash(b.PriorityPreemption && c.Queue.SchedulePolicy != "priority", "enable-priority-preemption", "schedule-policy",
@@ -39,6 +42,14 @@ func (c *Config) validate() (errs []error) {
 	clash(c.KillToken != 0 && !c.Chaos, "debug-kill-token", "debug-chaos", "debug-kill-token has no effect without debug-chaos; set it, too")
 	c.validateCluster(clash)
 	return errs
+}
+
+// keyTwice reports whether a key of the file is set elsewhere, too: its rights and its name
+// would not be clear.
+func keyTwice(o *httpapi.Options) bool {
+	return slices.ContainsFunc(append(slices.Clone(o.APIKeys), o.AdminAPIKey), func(key string) bool {
+		return key != "" && slices.ContainsFunc(o.Keys, func(k httpapi.Key) bool { return k.Digest == sha256.Sum256([]byte(key)) })
+	})
 }
 
 func (c *Config) given(key string) bool {
@@ -62,8 +73,9 @@ func (c *Config) Warnings() (notes []string) {
 		"queue-timeout %v has no effect: request-timeout %v ends every request no later than that", r.QueueTimeout, r.RequestTimeout)
 	warn(r.MaxQueuedRequests > r.MaxOpenRequests,
 		"max-queued-requests %d has no effect: max-open-requests allows only %d requests", r.MaxQueuedRequests, r.MaxOpenRequests)
-	several := slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] })
-	warn(c.Cache.Events && c.HTTP.AdminAPIKey == "" && several,
+	several := slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] }) || len(c.HTTP.Keys) > 0
+	hasAdmin := c.HTTP.AdminAPIKey != "" || slices.ContainsFunc(c.HTTP.Keys, func(k httpapi.Key) bool { return k.Admin })
+	warn(c.Cache.Events && !hasAdmin && several,
 		"kv-events reveals what all clients have cached; with several api-keys it requires admin-api-key: set it, and read the events with that key")
 	for _, key := range c.withoutCluster() {
 		warn(true, "%s has no effect without cluster-role; set it to gateway, engine or both", key)

@@ -18,22 +18,48 @@ const (
 	patience = 10 * quiet             // limits this wait: other programs may keep writing to the same folder
 )
 
-// Watch calls changed whenever the text of the config file differs from the last known
-// text, at first the loaded one. A missing file counts as a different text. changed is
-// called from one goroutine, which stop ends. Without a file, Watch does nothing.
-func (c *Config) Watch(changed func()) (stop func(), err error) {
-	if c.file == nil || c.file.name == "" {
-		return func() {}, nil
+// Watch calls changed whenever the text of the config file, or of the file of API keys,
+// differs from the last known text, at first the loaded one. A missing file counts as a
+// different text. changed gets which file it was, in words; it is called from one goroutine
+// for each file, which stop ends.
+// Without a file, Watch does nothing.
+func (c *Config) Watch(changed func(what string)) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, one := range stops {
+			one()
+		}
 	}
+	var watched []*watch
+	if c.file != nil && c.file.name != "" {
+		watched = append(watched, &watch{file: c.file.name, text: c.file.text, changed: func() { changed("the config file") }})
+	}
+	if c.KeysFile != "" {
+		watched = append(watched, &watch{file: c.KeysFile, text: c.keysText, changed: func() { changed("the file of API keys") }})
+	}
+	for _, w := range watched {
+		w.there = true
+		one, err := w.start()
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("file %s cannot be watched: %w", w.file, err)
+		}
+		stops = append(stops, one)
+	}
+	return stop, nil
+}
+
+// start watches until stop is called.
+func (w *watch) start() (stop func(), err error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, fmt.Errorf("config file %s cannot be watched: %w", c.file.name, err)
+		return nil, err
 	}
-	w := &watch{file: c.file.name, text: c.file.text, there: true, events: events.Events, errors: events.Errors, changed: changed,
-		follow: func(folders []string) error { return follow(events, folders) }}
+	w.events, w.errors = events.Events, events.Errors
+	w.follow = func(folders []string) error { return follow(events, folders) }
 	if err := w.follow(folders(w.file)); err != nil {
 		events.Close()
-		return nil, fmt.Errorf("config file %s cannot be watched: %w", c.file.name, err)
+		return nil, err
 	}
 	var running sync.WaitGroup
 	running.Go(w.run)

@@ -90,7 +90,7 @@ func TestWatchBeginsWithALook(t *testing.T) {
 	c, err := Load(file, nil)
 	must(t, err, os.WriteFile(file, []byte("port: 2"), 0o600))
 	changed := make(chan bool, 10)
-	stop, err := c.Watch(func() { changed <- true })
+	stop, err := c.Watch(func(string) { changed <- true })
 	must(t, err)
 	defer stop()
 	<-changed
@@ -154,7 +154,7 @@ func TestWatchSeesEveryKindOfChange(t *testing.T) {
 			c, err := Load(file, nil)
 			must(t, err)
 			changed := make(chan bool, 1)
-			stop, err := c.Watch(func() {
+			stop, err := c.Watch(func(string) {
 				select {
 				case changed <- true:
 				default:
@@ -197,13 +197,13 @@ func TestFoldersOfLinks(t *testing.T) {
 // Without a file there is nothing to watch.
 func TestWatchWithoutAFile(t *testing.T) {
 	for _, c := range []*Config{Default(), {}} {
-		stop, err := c.Watch(func() { t.Error("called") })
+		stop, err := c.Watch(func(string) { t.Error("called") })
 		must(t, err)
 		stop()
 	}
 	c, err := Load("", nil)
 	must(t, err)
-	stop, err := c.Watch(func() { t.Error("called") })
+	stop, err := c.Watch(func(string) { t.Error("called") })
 	must(t, err)
 	stop()
 }

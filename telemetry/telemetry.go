@@ -138,15 +138,17 @@ func (m *Meter) Value(name messages.Metric) float64 {
 }
 
 // Handler serves the Prometheus exposition of the process and of this meter.
-func (m *Meter) Handler() http.Handler { return Handler(func() []*Meter { return []*Meter{m} }) }
+func (m *Meter) Handler() http.Handler {
+	return Handler(func() []*Meter { return []*Meter{m} }, NewKeys())
+}
 
-// Handler serves the Prometheus exposition of the process and of the meters, whose models
-// must differ. meters is called for each request.
-func Handler(meters func() []*Meter) http.Handler {
+// Handler serves the Prometheus exposition of the process, of the meters, whose models
+// must differ, and of the API keys. meters is called for each request.
+func Handler(meters func() []*Meter, keys *Keys) http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		all := prometheus.Gatherers{process}
+		all := prometheus.Gatherers{process, keys.registry}
 		for _, m := range meters() {
 			all = append(all, m.registry)
 		}

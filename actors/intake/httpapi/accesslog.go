@@ -32,6 +32,9 @@ func (s *Server) logAccess(r *http.Request, t *trail, rec *recorder, took time.D
 	}
 	event = event.Str("request_id", t.id).Str("method", method).Str("path", path).Str("client", r.RemoteAddr).
 		Int("status", status).Int64("bytes", rec.bytes).Dur("took_ms", took)
+	if t.name != "" {
+		event = event.Str("key", t.name)
+	}
 	if t.err != nil {
 		event = event.Str("error", clip(cmp.Or(t.err.logged, "…"), maxErrorMessage))
 		if name, known := parameter(t.err.Param); known {

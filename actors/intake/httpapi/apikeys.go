@@ -39,36 +39,64 @@ func (d digests) has(one *[32]byte) bool {
 	return found == 1
 }
 
+// Key is an API key with a name. Only its digest is kept.
+type Key struct {
+	Name   string // of at most 64 characters; in the log and in metrics
+	Admin  bool   // it may do what affects all clients
+	Digest [sha256.Size]byte
+}
+
 type keyring struct {
 	asks  bool // users need a key
 	apart bool // each sender has its own prefix cache
 	users digests
-	admin digests // at most one
+	admin digests
+	names map[[sha256.Size]byte]string // of all keys
+	// soleAdmin: the only API key has the role of the admin, because there is no other key.
+	soleAdmin bool
 }
 
 func newKeyring(o *Options) *keyring {
-	k := &keyring{asks: len(o.APIKeys) > 0, users: digests{}, admin: digests{}}
-	senders := digests{} // the keys and, where none is needed, one for all requests without a key
-	if !k.asks {
-		senders[[32]byte{}] = true
-	}
+	k := &keyring{asks: len(o.APIKeys)+len(o.Keys) > 0, users: digests{}, admin: digests{}, names: map[[sha256.Size]byte]string{}}
 	for _, key := range o.APIKeys {
-		k.users[sha256.Sum256([]byte(key))] = true
+		digest := sha256.Sum256([]byte(key))
+		k.users[digest] = true
+		k.names[digest] = "api-key-" + hex.EncodeToString(digest[:4])
 	}
 	if o.AdminAPIKey != "" {
-		k.admin[sha256.Sum256([]byte(o.AdminAPIKey))] = true
+		digest := sha256.Sum256([]byte(o.AdminAPIKey))
+		k.admin[digest] = true
+		k.names[digest] = "admin-api-key"
 	}
-	maps.Copy(senders, k.users)
-	maps.Copy(senders, k.admin)
-	k.apart = !o.SharePrefixCache && len(senders) > 1
+	k.soleAdmin = len(k.admin) == 0 && len(k.users) == 1 && len(o.Keys) == 0
+	for _, key := range o.Keys {
+		k.names[key.Digest] = key.Name
+		if key.Admin {
+			k.admin[key.Digest] = true
+		} else {
+			k.users[key.Digest] = true
+		}
+	}
+	senders := len(k.names) // and, where no key is needed, one for all requests without a key
+	if !k.asks {
+		senders++
+	}
+	k.apart = !o.SharePrefixCache && senders > 1
 	return k
 }
 
-// identify returns the role of a request, the short digest of its key, "" for an
-// unknown one, and the owner of its prefix cache, "" for the common one. Without an
-// admin key, the only API key has that role, and so has every request if there are
-// no keys. With several API keys none of them has it: it would affect the others.
-func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
+// sender is who has sent a request, as its key says.
+type sender struct {
+	role  role
+	key   string // short digest of the key, "" for an unknown one or none
+	name  string // of the key, "" for none
+	cache string // owner of the prefix cache, "" for the common one
+}
+
+// identify returns the sender of a request. Without an admin key, the only API key has
+// that role, and so has every request if there are no keys. With several API keys none of
+// them has it: it would affect the others. Named keys have the rights that they were given.
+func (k *keyring) identify(r *http.Request) sender {
 	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		sent = ""
@@ -78,21 +106,22 @@ func (k *keyring) identify(r *http.Request) (who role, key, cache string) {
 	if sent == "" { // matches no key, not even an empty one in the settings
 		isAdmin, isUser = false, false
 	}
-	key = hex.EncodeToString(digest[:8])
+	known := sender{role: user, key: hex.EncodeToString(digest[:8]), name: k.names[digest]}
 	if k.apart {
-		cache = hex.EncodeToString(digest[:])
+		known.cache = hex.EncodeToString(digest[:])
 	}
 	switch {
-	case isAdmin, isUser && len(k.admin) == 0 && len(k.users) == 1:
-		return admin, key, cache
+	case isAdmin, isUser && k.soleAdmin:
+		known.role = admin
+		return known
 	case isUser:
-		return user, key, cache
+		return known
 	case k.asks:
-		return stranger, "", ""
+		return sender{}
 	case len(k.admin) > 0:
-		return user, "", ""
+		return sender{role: user}
 	}
-	return admin, "", ""
+	return sender{role: admin}
 }
 
 // withKey rejects requests without access, and notes the key of the others.
@@ -101,12 +130,12 @@ func (s *Server) withKey(needed access, next handler) handler {
 		return next
 	}
 	return func(w http.ResponseWriter, r *http.Request) *apiError {
-		who, key, cache := s.rulesFor(r.Context()).keys.identify(r)
-		if who == stranger {
+		who := s.rulesFor(r.Context()).keys.identify(r)
+		if who.role == stranger {
 			return unauthorized(w, "the API key is missing or wrong; send it as Authorization: Bearer KEY")
 		}
 		t := trailOf(r.Context())
-		t.role, t.key, t.cache = who, key, cache
+		t.sender = who
 		if needed == forAdmin {
 			if err := s.needsAdmin(w, r, r.URL.Path); err != nil {
 				return err
@@ -127,7 +156,7 @@ func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string)
 	case len(s.rulesFor(r.Context()).keys.admin) > 0:
 		return forbidden("%s affects all clients and requires the admin key", what)
 	}
-	return forbidden("%s affects all clients and is disabled, because the server has several API keys but no admin key; start it with admin-api-key", what)
+	return forbidden("%s affects all clients and is disabled, because the server has several API keys but no admin key; start it with admin-api-key, or give a key of api-keys-file the rights admin", what)
 }
 
 func unauthorized(w http.ResponseWriter, format string, args ...any) *apiError {

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"crypto/sha256"
 	"io"
 	"strings"
 	"testing"
@@ -35,6 +36,11 @@ func reach(t *testing.T, s *testserver.Server, method, path string, headers ...s
 	return resp.StatusCode, body
 }
 
+// holder is a key of a file with a name of its own.
+func holder(key string, admin bool) httpapi.Key {
+	return httpapi.Key{Name: "name-of-" + strings.TrimPrefix(key, "k-"), Admin: admin, Digest: sha256.Sum256([]byte(key))}
+}
+
 // Access to every kind of endpoint, for every set of keys and every sender. 400 is
 // the status of an allowed request with an empty body.
 func TestWhoMayDoWhat(t *testing.T) {
@@ -52,18 +58,25 @@ func TestWhoMayDoWhat(t *testing.T) {
 		keys    []string
 		admin   string
 		senders map[string]statuses
+		named   []httpapi.Key
 	}{
-		"no key":     {nil, "", map[string]statuses{"": {in, in}, "whatever": {in, in}}},
-		"one key":    {[]string{"k-ann"}, "", map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, in}}},
-		"one, twice": {[]string{"k-ann", "k-ann"}, "", map[string]statuses{"": {401, 401}, "k-ann": {in, in}}},
-		"several":    {[]string{"k-ann", "k-bob"}, "", map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}}},
-		"an admin":   {nil, "k-boss", map[string]statuses{"": {in, 401}, "k-wrong": {in, 401}, "k-boss": {in, in}}},
+		"named": {senders: map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}},
+			named: []httpapi.Key{holder("k-ann", false), holder("k-boss", true)}},
+		"one named":       {senders: map[string]statuses{"": {401, 401}, "k-ann": {in, 403}}, named: []httpapi.Key{holder("k-ann", false)}},
+		"one named admin": {senders: map[string]statuses{"": {401, 401}, "k-boss": {in, in}}, named: []httpapi.Key{holder("k-boss", true)}},
+		"named and others": {[]string{"k-ann"}, "k-boss", map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}, "k-bob": {in, 403}, "k-dan": {in, in}},
+			[]httpapi.Key{holder("k-bob", false), holder("k-dan", true)}},
+		"no key":     {nil, "", map[string]statuses{"": {in, in}, "whatever": {in, in}}, nil},
+		"one key":    {[]string{"k-ann"}, "", map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, in}}, nil},
+		"one, twice": {[]string{"k-ann", "k-ann"}, "", map[string]statuses{"": {401, 401}, "k-ann": {in, in}}, nil},
+		"several":    {[]string{"k-ann", "k-bob"}, "", map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}}, nil},
+		"an admin":   {nil, "k-boss", map[string]statuses{"": {in, 401}, "k-wrong": {in, 401}, "k-boss": {in, in}}, nil},
 		"one and an admin": {[]string{"k-ann"}, "k-boss",
-			map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-bos": {401, 401}, "k-bosss": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}}},
-		"several and an admin": {[]string{"k-ann", "k-bob"}, "k-boss", map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}, "k-boss": {in, in}}},
+			map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-bos": {401, 401}, "k-bosss": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}}, nil},
+		"several and an admin": {[]string{"k-ann", "k-bob"}, "k-boss", map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}, "k-boss": {in, in}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testserver.Start(t, testserver.Options{Change: withEvents(0), HTTP: httpapi.Options{APIKeys: c.keys, AdminAPIKey: c.admin, HealthInterval: time.Millisecond}})
+			s := testserver.Start(t, testserver.Options{Change: withEvents(0), HTTP: httpapi.Options{APIKeys: c.keys, AdminAPIKey: c.admin, Keys: c.named, HealthInterval: time.Millisecond}})
 			for key, status := range c.senders {
 				for _, e := range endpoints {
 					want := map[string]int{"open": in, "user": status.user, "admin": status.admin}[e.kind]
@@ -79,7 +92,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 						t.Errorf("%s %s with %q returns %d, want %d: %s", e.method, e.path, key, got, want, body)
 					}
 					remedy := "requires the admin key"
-					if c.admin == "" {
+					if c.admin == "" && name != "named" {
 						remedy = "start it with admin-api-key"
 					}
 					if got == 403 && (!strings.Contains(string(body), remedy) || !strings.Contains(string(body), "admin_key_required")) {

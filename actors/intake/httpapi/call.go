@@ -23,7 +23,8 @@ type call struct {
 	requests []messages.RequestID // the engine's ids, by index
 	silence  *silence             // nil: the call does not stream
 	ends     []func(output int)   // record the end of each request; nil when nothing is recorded
-	outputs  []int                // tokens so far of each recorded request
+	outputs  []int                // tokens so far of each request
+	use      KeyUse               // of the client's key; nil: nothing is counted
 }
 
 // lastCall numbers the calls of the process.
@@ -34,7 +35,7 @@ func submit(ctx context.Context, engine Engine, owner string, p *plan) (*call, *
 	if len(p.rid) > maxUserID {
 		return nil, invalid("rid", "rid has %d bytes; at most %d are allowed", own(len(p.rid)), own(maxUserID))
 	}
-	c := &call{engine: engine, id: messages.CallID(lastCall.Add(1)), plan: p, open: len(p.subs), events: make(chan messages.CallEvent, eventBuffer)}
+	c := &call{engine: engine, id: messages.CallID(lastCall.Add(1)), plan: p, open: len(p.subs), events: make(chan messages.CallEvent, eventBuffer), outputs: make([]int, len(p.subs))}
 	engine.Send(&messages.SubmitRequests{Call: c.id, UserID: p.rid, Owner: owner, Requests: p.subs, Events: c.events})
 	select {
 	case event := <-c.events:
@@ -64,9 +65,10 @@ func (c *call) next(ctx context.Context) (*messages.CallOutput, *apiError) {
 	if !ok {
 		return nil, internal("unexpected message %s from intake", own(fmt.Sprintf("%T", event)))
 	}
-	if c.ends != nil {
-		c.outputs[out.Index] = out.Usage.CompletionTokens
+	if c.use != nil {
+		c.use.Output(out.Usage.CompletionTokens - c.outputs[out.Index])
 	}
+	c.outputs[out.Index] = out.Usage.CompletionTokens
 	if f := out.Finish; f != nil {
 		c.open--
 		c.end(out.Index)
@@ -156,8 +158,9 @@ func (s *Server) begin(ctx context.Context, p *plan) (*call, *apiError) {
 	if e := s.Log.Debug(); e.Enabled() {
 		e.Str("request_id", trailOf(ctx).id).Str("rid_digest", digest([]byte(p.rid))).Interface("requests", c.requests).Msg("request accepted")
 	}
+	c.countKey(s.KeyUse, trailOf(ctx).name)
 	if s.Record != nil {
-		c.ends, c.outputs = make([]func(int), len(p.subs)), make([]int, len(p.subs))
+		c.ends = make([]func(int), len(p.subs))
 		for i := range p.subs {
 			c.ends[i] = s.Record(&p.subs[i])
 		}

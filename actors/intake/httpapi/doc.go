@@ -10,6 +10,7 @@
 //	server, listen, options                   the adapter; its listener; settings, and changing them while it runs
 //	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
 //	apikeys, hosts, origins                   who may call: keys, names of the server, web pages of other origins
+//	keyuse                                    what the holder of a key uses
 //	body, budget                              receiving a body, its time and memory; places to parse
 //	unmarshal, parameters                     JSON into structs; names of parameters
 //	leftovers, foreign                        parameters that a body has no field for; those of other servers

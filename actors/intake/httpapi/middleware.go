@@ -18,9 +18,7 @@ type trail struct {
 	rules *rules    // those with which the request began
 	route string    // pattern of the endpoint, "" if there is none
 	err   *apiError // the answer's, for the access log
-	role  role
-	key   string // digest of the API key, "" without one
-	cache string // owner of the prefix cache, "" for the common one
+	sender
 }
 
 type trailKey struct{}

@@ -14,6 +14,9 @@ type Options struct {
 	// AdminAPIKey allows everything and is required for operations that affect all clients.
 	// "": the only API key has that role or, without API keys, every client.
 	AdminAPIKey string
+	// Keys are API keys with names and rights. If there are any, a key is required, and
+	// their rights alone decide who is an administrator. Names and digests differ.
+	Keys []Key
 	// SharePrefixCache lets senders with different keys, or with a key and without one,
 	// use each other's cached prefixes. They can then detect what others have sent from
 	// cached_tokens and response times. Without effect if all have the same key, or none.
@@ -84,6 +87,7 @@ func newRules(o Options) *rules {
 // copies. Requests that have begun keep the old ones. Calls must not overlap.
 func (s *Server) Configure(o Options) {
 	next := s.Options
+	next.Keys = o.Keys
 	next.APIKeys, next.AdminAPIKey, next.AllowedHosts, next.CORSOrigins = o.APIKeys, o.AdminAPIKey, o.AllowedHosts, o.CORSOrigins
 	next.UnknownFields = o.UnknownFields
 	next.MaxBodyBytes, next.WriteStall, next.HealthTimeout = o.MaxBodyBytes, o.WriteStall, o.HealthTimeout

@@ -62,7 +62,7 @@ const (
 // tenant is the owner of a request's fair share: a digest, which hides key and user.
 func (s *Server) tenant(ctx context.Context, user *string) string {
 	o := s.rulesFor(ctx)
-	if o.TenantFrom == TenantKey || o.TenantFrom != TenantUser && len(o.APIKeys) > 0 {
+	if o.TenantFrom == TenantKey || o.TenantFrom != TenantUser && o.keys.asks {
 		return trailOf(ctx).key
 	}
 	if name := given(user, ""); name != "" {

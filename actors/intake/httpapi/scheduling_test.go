@@ -12,7 +12,7 @@ import (
 
 func TestTenant(t *testing.T) {
 	alice, nobody := "alice", ""
-	keyed := context.WithValue(t.Context(), trailKey{}, &trail{key: "k1"})
+	keyed := context.WithValue(t.Context(), trailKey{}, &trail{sender: sender{key: "k1"}})
 	for _, tt := range []struct {
 		name string
 		from string
@@ -46,11 +46,11 @@ func TestNamespaceKeepsItsPartsApart(t *testing.T) {
 	for _, key := range []string{"", "k-ann", "k-bob"} {
 		r := httptest.NewRequest("POST", "/generate", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
-		_, _, owner := digests.identify(r)
+		owner := digests.identify(r).cache
 		if len(owner) != map[bool]int{true: 0, false: 64}[key == ""] {
 			t.Fatalf("the owner of %q is %q", key, owner)
 		}
-		ctx := context.WithValue(t.Context(), trailKey{}, &trail{cache: owner})
+		ctx := context.WithValue(t.Context(), trailKey{}, &trail{sender: sender{cache: owner}})
 		for _, p := range []scheduling{{}, {CacheSalt: "a"}, {CacheSalt: "a", ExtraKey: "bc"}, {CacheSalt: "ab", ExtraKey: "c"},
 			{ExtraKey: "a"}, {CacheSalt: "a\x00bc"}, {CacheSalt: "a\x00bc\x002"}, {ExtraKey: "bc\x002"}, {CacheSalt: "\x00a"}, {ExtraKey: "a\x001"}, {CacheSalt: "a", ExtraKey: "\x00bc"}, {CacheSalt: "a\x00", ExtraKey: "bc"},
 			{CacheSalt: long}, {CacheSalt: long, ExtraKey: "a"}, {CacheSalt: longDigest}, {ExtraKey: longDigest}, {CacheSalt: long + "a"}} {

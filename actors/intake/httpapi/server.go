@@ -65,8 +65,9 @@ type Deps struct {
 	// Record records an accepted request in a trace and returns what records its end,
 	// nil if the request is left out. It does not block. nil: nothing is recorded.
 	Record  func(*messages.Submission) (end func(output int))
-	Metrics http.Handler          // serves /metrics
-	Info    func() map[string]any // the answer of /server_info
-	Seed    func() uint64         // draws a seed for a request without one
-	Now     func() time.Time      // for created times and templates
+	Metrics http.Handler             // serves /metrics
+	KeyUse  func(name string) KeyUse // the counters of an API key; nil: nothing is counted
+	Info    func() map[string]any    // the answer of /server_info
+	Seed    func() uint64            // draws a seed for a request without one
+	Now     func() time.Time         // for created times and templates
 }

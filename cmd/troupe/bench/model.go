@@ -98,7 +98,7 @@ func (b *modelCommand) settings(c *cobra.Command) (*configs.Config, error) {
 		return nil, errors.New("--depth requires the prefix cache, which --disable-radix-cache disables; remove one of them or use --through step")
 	}
 	if b.Through == "http" { // clients in this process send no key
-		cfg.HTTP.APIKeys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, "", "", ""
+		cfg.HTTP.APIKeys, cfg.HTTP.Keys, cfg.HTTP.AdminAPIKey, cfg.HTTP.TLSCert, cfg.HTTP.TLSKey = nil, nil, "", "", ""
 	}
 	if most := slices.Max(b.matrix.Batches); cfg.Pool.MaxRunning == 0 && most > 64 {
 		cfg.Pool.MaxRunning = most

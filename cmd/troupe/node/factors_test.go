@@ -91,7 +91,7 @@ var notVaried = map[string][]string{
 	"refuses or ends requests and does not touch the others (testkit/clients)":                                             {"max-open-requests", "max-queued-tokens", "max-queued-requests", "queue-timeout", "request-timeout"},
 	"says whose a request is, by user or key; users are drawn in every combination":                                        {"tenant-from"},
 	"says whose cached prefixes a request finds where there are several keys; the cache is on and off in the combinations": {"share-prefix-cache"},
-	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "tls-cert", "tls-key", "allowed-hosts", "cors-origins", "max-body-bytes", "header-timeout",
+	"of the HTTP server, before a request is one": {"host", "port", "admin-address", "api-key", "admin-api-key", "api-keys-file", "unknown-fields", "tls-cert", "tls-key", "allowed-hosts", "cors-origins", "max-body-bytes", "header-timeout",
 		"write-stall-timeout", "health-timeout", "drain-timeout"},
 	"writes down what happens": {"record-trace", "log-level", "log-format"},
 	"says how nodes of a cluster find and trust each other": {"cluster-name", "node-name", "cluster-advertise", "cluster-join", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key",

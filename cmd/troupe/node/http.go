@@ -47,8 +47,9 @@ func (l *Listeners) Close() {
 
 // API returns a new HTTP adapter.
 func (n *Node) API() *httpapi.Server {
+	keys := telemetry.NewKeys()
 	deps := httpapi.Deps{
-		Options: n.Config().HTTP, Log: n.opt.Log, Metrics: telemetry.Handler(n.meters), Info: n.Info, Seed: newSeed, Now: time.Now,
+		Options: n.Config().HTTP, Log: n.opt.Log, Metrics: telemetry.Handler(n.meters, keys), KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) }, Info: n.Info, Seed: newSeed, Now: time.Now,
 	}
 	if g := n.cluster; g != nil {
 		deps.Models, deps.Gateway = &g.catalog, n.Config().Cluster.HasGateway()

@@ -171,6 +171,13 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 		}
 		return fmt.Sprint((<-done).Code)
 	}
+	keyFile := func(key string) string {
+		file := filepath.Join(t.TempDir(), "keys.yaml")
+		if err := os.WriteFile(file, []byte("keys: [{name: n, rights: use, key: "+key+"}]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
 	for key, c := range map[string]struct {
 		before, after string // of the file
 		look          func(*reloaded) string
@@ -212,6 +219,10 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 			err = r.node.Serve(ctx, r.api, l)
 			return fmt.Sprint((<-held).Code, err)
 		}, "waits", "503 <nil>"},
+		"unknown-fields": {"", "unknown-fields: refuse", func(r *reloaded) string {
+			return r.ask("POST", "/v1/completions", `{"prompt": "a", "n": 0, "nonsense": 1}`).Body.String()
+		}, "n is 0", "nonsense is not a parameter"},
+		"api-keys-file":       {"api-keys-file: " + keyFile("a"), "api-keys-file: " + keyFile("b"), status("GET", "/v1/models", "", "Authorization", "Bearer b"), "401", "200"},
 		"max-open-requests":   {"", "max-open-requests: 2", full, "4", "2"},
 		"max-queued-tokens":   {"", "max-queued-tokens: 4", full, "4", "1"},
 		"max-queued-requests": {"", "max-queued-requests: 3", full, "4", "3"},
@@ -247,7 +258,7 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 }
 
 // liveTested are the keys of the table above.
-const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level `
+const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level unknown-fields api-keys-file `
 
 // others are valid values of settings that need a restart, with other settings that they
 // need.

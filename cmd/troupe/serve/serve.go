@@ -22,7 +22,7 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve a model over HTTP", Args: cli.NoArgs,
 		Long: "Serve a model over HTTP. On SIGINT or SIGTERM it finishes open requests and exits.\n" +
-			"SIGHUP, or a change of the config file, reloads the settings that can change without a restart.\n" +
+			"SIGHUP, or a change of the config file or of api-keys-file, reloads the settings that can change without a restart.\n" +
 			"Without --model it serves the small embedded model.\n\n" +
 			"A hard limit is never exceeded. A soft limit can be exceeded for a short time, or where its text says so.",
 		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
@@ -86,8 +86,8 @@ func serve(c *cobra.Command) (err error) {
 	if n.TemplateFault != nil {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests will be refused: the model's chat template cannot be used")
 	}
-	if len(cfg.HTTP.APIKeys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
-		log.Warn().Str("host", cfg.HTTP.Host).Msg("the server is reachable from the network and has no API key; set api-key")
+	if len(cfg.HTTP.APIKeys)+len(cfg.HTTP.Keys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
+		log.Warn().Str("host", cfg.HTTP.Host).Msg("ANYONE WHO REACHES THIS ADDRESS CAN USE THE SERVER: it is reachable from the network and has no API key; set api-key or api-keys-file, or listen on 127.0.0.1")
 	}
 	return n.Serve(ctx, api, listeners)
 }
@@ -102,9 +102,9 @@ func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string
 		default: // a reload is pending
 		}
 	}
-	stopWatch, err := cfg.Watch(func() { give("the config file has changed") })
+	stopWatch, err := cfg.Watch(func(what string) { give(what + " has changed") })
 	if err != nil {
-		log.Warn().Err(err).Msg("the config file is not watched for changes; send SIGHUP to reload it")
+		log.Warn().Err(err).Msg("the settings are not watched for changes; send SIGHUP to reload it")
 		stopWatch = func() {}
 	}
 	signals := make(chan os.Signal, 1)

@@ -113,7 +113,7 @@ func Start(t testing.TB, opt Options) *Server {
 	s.Fake = fakemodel.New(s.FakeModel)
 	s.gate = &gate{Executor: s.Fake}
 	log := zerolog.New(s.logs).Level(opt.Log)
-	meter := telemetry.New(ModelID, 1, zerolog.Nop())
+	meter, keys := telemetry.New(ModelID, 1, zerolog.Nop()), telemetry.NewKeys()
 	bounds := request.TableOptions{ContextLength: opt.Context, PoolTokens: opt.Pages * opt.PageSize, Vocab: tok.VocabSize(),
 		MaxOpenRequests: opt.MaxOpen, MaxRunning: opt.MaxRunning, MaxQueuedTokens: opt.MaxQueuedTokens, MaxLogprobs: 20, MaxStopBytes: 1 << 16}
 	if opt.Table != nil {
@@ -152,9 +152,10 @@ func Start(t testing.TB, opt Options) *Server {
 	s.Served = &httpapi.Served{Model: s.Model, Engine: s.Engine, Observe: observe, Full: opt.Full,
 		Steps: func() float64 { return meter.Value(messages.Steps) }}
 	s.HTTP = httpapi.New(httpapi.Deps{
-		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: meter.Handler(),
-		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
-		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
+		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: telemetry.Handler(func() []*telemetry.Meter { return []*telemetry.Meter{meter} }, keys),
+		KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) },
+		Info:   func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
+		Seed:   func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
 	s.serve(t, opt.SocketBuffer)
 	s.WaitIdle(t) // the epoch has started

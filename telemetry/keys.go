@@ -1,0 +1,34 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Keys counts what the holders of API keys use. There is one series for each name that
+// has been used since the start.
+type Keys struct {
+	registry                 *prometheus.Registry
+	requests, prompt, output *prometheus.CounterVec
+}
+
+func NewKeys() *Keys {
+	vec := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"key"})
+	}
+	k := &Keys{prometheus.NewRegistry(),
+		vec("troupe_key_requests_total", "Requests accepted, by the name of the API key."),
+		vec("troupe_key_prompt_tokens_total", "Prompt tokens of accepted requests, by the name of the API key."),
+		vec("troupe_key_generation_tokens_total", "Output tokens, by the name of the API key.")}
+	k.registry.MustRegister(k.requests, k.prompt, k.output)
+	return k
+}
+
+// Of returns the counters of a key's name.
+func (k *Keys) Of(name string) *KeyUse {
+	return &KeyUse{k.requests.WithLabelValues(name), k.prompt.WithLabelValues(name), k.output.WithLabelValues(name)}
+}
+
+// KeyUse are the counters of one key.
+type KeyUse struct{ requests, prompt, output prometheus.Counter }
+
+func (u *KeyUse) Requests(n int)    { u.requests.Add(float64(n)) }
+func (u *KeyUse) Prompt(tokens int) { u.prompt.Add(float64(tokens)) }
+func (u *KeyUse) Output(tokens int) { u.output.Add(float64(max(0, tokens))) }
