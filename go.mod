@@ -8,6 +8,7 @@ require (
 	github.com/dlclark/regexp2/v2 v2.12.0
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-json-experiment/json v1.27.2
+	github.com/gofrs/flock v0.13.2
 	github.com/mattn/go-colorable v0.1.14
 	github.com/mmcloughlin/avo v0.6.0
 	github.com/openai/openai-go/v3 v3.96.0

@@ -77,6 +77,8 @@ var rules = []rule{
 	{"internal/archtest", nil, nil, "it reads the tree as text"},
 	{"telemetry", []string{"messages"}, nil, "it knows metrics by name only"},
 	{"telemetry/recording", []string{"messages", "memory"}, []string{"github.com/asynkron/", "net"}, "it writes a file and knows no server"},
+	{"internal/hub", []string{"internal/units"}, []string{"github.com/asynkron/", "github.com/rs/zerolog"}, "it knows names, files and HTTP, and neither models nor settings"},
+	{"testkit/hubtest", nil, nil, "it is a hub for tests"},
 	{"internal/jsonread", nil, []string{"github.com/asynkron/", "net", "os"}, "it reads JSON of any origin and knows neither requests nor models"},
 	{"telemetry/logtext", nil, impure, "it rewrites bytes"},
 	{"internal/suggest", nil, impure, "it compares names"},

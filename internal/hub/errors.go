@@ -1,0 +1,83 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Error is an answer of the hub other than success.
+type Error struct {
+	Status int
+	Code   string // X-Error-Code, such as RepoNotFound or GatedRepo
+	Text   string // what, where and the remedy
+	wait   time.Duration
+	again  bool // a later attempt may succeed
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// unreachable is a failure of the network: no answer came.
+type unreachable struct {
+	host  string
+	cause error
+}
+
+func (e *unreachable) Error() string {
+	return fmt.Sprintf("the hub at %s cannot be reached: %v; check the network, or set HF_ENDPOINT to a mirror, or HF_HUB_OFFLINE=1 to use the cache alone", e.host, e.cause)
+}
+
+func (e *unreachable) Unwrap() error { return e.cause }
+
+// answered makes the error of an answer. what is what was asked for.
+func (h *Hub) answered(resp *http.Response, what string) *Error {
+	e := &Error{Status: resp.StatusCode, Code: resp.Header.Get("X-Error-Code")}
+	host := h.opt.Endpoint.Host
+	signIn := "set HF_TOKEN to a token that may read it (" + h.opt.Endpoint.String() + "/settings/tokens)"
+	if h.opt.Token != "" {
+		signIn = "the token in use may not read it; check HF_TOKEN"
+	}
+	if !h.ours(resp.Request.URL) {
+		e.again, e.wait = e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout, retryAfter(resp.Header)
+		e.Text = fmt.Sprintf("%s, where %s keeps files of %s, answered with status %d; try again later", resp.Request.URL.Host, host, what, e.Status)
+		return e
+	}
+	switch {
+	case e.Code == "GatedRepo":
+		e.Text = fmt.Sprintf("access to %s is gated: accept its conditions at %s/%s, then %s", what, h.opt.Endpoint, what, signIn)
+	case e.Code == "RevisionNotFound":
+		e.Text = fmt.Sprintf("%s has no such revision on %s; check the name after the @", what, host)
+	case e.Code == "EntryNotFound":
+		e.Text = fmt.Sprintf("%s lacks a file that its list names; pull it again", what)
+	case e.Code == "RepoNotFound", e.Status == http.StatusUnauthorized && e.Code == "", e.Status == http.StatusNotFound:
+		e.Text = fmt.Sprintf("there is no model %s on %s, or it is private; check the name, or %s", what, host, signIn)
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		e.Text = fmt.Sprintf("%s refuses access to %s (status %d); %s", host, what, e.Status, signIn)
+	case e.Status == http.StatusTooManyRequests:
+		e.again, e.wait = true, retryAfter(resp.Header)
+		e.Text = fmt.Sprintf("%s allows no more requests for now; try again later, or set HF_TOKEN for a higher limit", host)
+	case e.Status >= 500, e.Status == http.StatusRequestTimeout:
+		e.again, e.wait = true, retryAfter(resp.Header)
+		e.Text = fmt.Sprintf("%s has a fault of its own (status %d) while it was asked for %s; try again later", host, e.Status, what)
+	default:
+		e.Text = fmt.Sprintf("unexpected status %d from %s for %s", e.Status, host, what)
+	}
+	return e
+}
+
+// errLie is data that contradicts what the hub has announced.
+var errLie = errors.New("the hub sent other data than it announced")
+
+func lie(format string, args ...any) error {
+	return fmt.Errorf("%w: %s; pull again, or try another mirror (HF_ENDPOINT)", errLie, fmt.Sprintf(format, args...))
+}
+
+// hidden removes the token from an error, in case a library has put it there.
+func (h *Hub) hidden(err *unreachable) *unreachable {
+	if h.opt.Token != "" && strings.Contains(err.cause.Error(), h.opt.Token) {
+		err.cause = errors.New(strings.ReplaceAll(err.cause.Error(), h.opt.Token, "(token)"))
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+// Package hub finds models by name on Hugging Face's hub and keeps them in its cache
+// directory, which it shares with Hugging Face's own libraries.
+//
+// The protocol is plain HTTP: a revision is resolved to a commit, the commit's tree lists
+// files with sizes and hashes, and files come by range requests, often from a content
+// delivery network that the hub redirects to. Nothing that the hub sends is trusted: paths
+// stay inside the cache, sizes and hashes are checked before a file gets its name.
+//
+// # Parts
+//
+//	hub, pull                     a Hub and its Options; Pull: from a name to a path that can be loaded
+//	name                          ORG/REPO:QUANT@REVISION
+//	environment                   the variables of Hugging Face's libraries
+//	client, redirect, errors      requests with bounded retries; redirects without the token; errors with remedies
+//	tree, choose                  the files of a commit; those that are needed
+//	cache, blob, pieces           the directory; one file of it, checked and resumable; ranges side by side
+//	stored                        what the cache has: list, remove
+//	room_unix, room_windows       free space on a disk
+package hub
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Options of a Hub. The zero values are for the hub of Hugging Face and its own cache.
+type Options struct {
+	Environment
+	// Progress is called often while files are downloaded or checked. It must be quick.
+	Progress func(Progress)
+	// Warn gets notes such as "the hub cannot be reached; using the cached files".
+	Warn func(text string)
+	// Transport carries the requests; nil: a new one of net/http.
+	Transport http.RoundTripper
+	// Room returns the free bytes of the disk with a path; nil: asks the system.
+	Room func(path string) (int64, error)
+	// Wait pauses between two attempts; nil: time passes. For tests.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Progress is the state of a pull.
+type Progress struct {
+	File        string // being downloaded; "" at the end
+	Files       int    // all that are needed
+	FilesDone   int
+	Done, Total int64 // bytes of all files, those in the cache included
+}
+
+// Hub is a client of a hub and its cache. Its methods are safe for concurrent use; several
+// processes may use one cache.
+type Hub struct {
+	opt   Options
+	http  *http.Client
+	cache cache
+}
+
+// New returns a client. It opens no connection.
+func New(opt Options) *Hub {
+	if opt.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = flights + 1
+		t.ResponseHeaderTimeout = opt.headerTimeout()
+		t.DisableCompression = true // sizes and hashes are of the files themselves
+		t.ReadBufferSize = 64 << 10
+		t.ForceAttemptHTTP2 = false // ranges side by side are faster over connections of their own
+		t.TLSNextProto = nil
+		opt.Transport = t
+	}
+	if opt.Room == nil {
+		opt.Room = freeBytes
+	}
+	if opt.Wait == nil {
+		opt.Wait = wait
+	}
+	if opt.Warn == nil {
+		opt.Warn = func(string) {}
+	}
+	if opt.Progress == nil {
+		opt.Progress = func(Progress) {}
+	}
+	return &Hub{opt: opt, cache: cache{opt.Cache}, http: &http.Client{
+		Transport:     opt.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,196 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/troupe-engine/troupe/internal/units"
+)
+
+// Pulled is a model in the cache.
+type Pulled struct {
+	Path   string // what a loader opens: a directory, or a GGUF file
+	Commit string
+	Files  []File // those that it needs
+	Bytes  int64  // of these files
+	Loaded int64  // of them, what was downloaded now
+}
+
+// Pull makes sure that the cache has a model. If the hub cannot be reached, or in offline
+// mode, the cached files are used.
+func (h *Hub) Pull(ctx context.Context, n Name) (*Pulled, error) {
+	if h.opt.Offline {
+		p, err := h.Cached(n)
+		if err != nil {
+			return nil, fmt.Errorf("%w; HF_HUB_OFFLINE is set, so it is not downloaded", err)
+		}
+		return p, nil
+	}
+	p, err := h.pull(ctx, n)
+	if err == nil || ctx.Err() != nil || !mayPass(err) {
+		return p, err
+	}
+	cached, none := h.Cached(n)
+	if none != nil {
+		return nil, err
+	}
+	h.opt.Warn(fmt.Sprintf("%v. Using the files of %s in the cache", err, n))
+	return cached, nil
+}
+
+func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
+	commit, err := h.commit(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	files, err := h.tree(ctx, n, commit)
+	if err != nil {
+		return nil, err
+	}
+	c, err := choose(n, files)
+	if err != nil {
+		return nil, err
+	}
+	job := &pullJob{hub: h, name: n, commit: commit}
+	if c.shards { // the index says which weights there are
+		last := len(c.files) - 1
+		if err := job.fetch(ctx, c.files[last:]); err != nil {
+			return nil, err
+		}
+		index, err := os.ReadFile(filepath.Join(h.cache.snapshot(n, commit), indexName))
+		if err != nil {
+			return nil, fmt.Errorf("the cache cannot be read: %w", err)
+		}
+		shards, err := shardsIn(index, files)
+		if err != nil {
+			return nil, err
+		}
+		c.files = append(c.files, shards...)
+	}
+	if err := job.fetch(ctx, c.files); err != nil {
+		return nil, err
+	}
+	if err := h.cache.setRef(n, n.revision(), commit); err != nil {
+		return nil, err
+	}
+	return h.pulled(n, commit, c, job.loaded), nil
+}
+
+func (h *Hub) pulled(n Name, commit string, c *choice, loaded int64) *Pulled {
+	p := &Pulled{Path: h.cache.snapshot(n, commit), Commit: commit, Files: c.files, Loaded: loaded}
+	if c.entry != "" {
+		p.Path = filepath.Join(p.Path, filepath.FromSlash(c.entry))
+	}
+	for _, f := range c.files {
+		p.Bytes += f.Size
+	}
+	return p
+}
+
+// Cached returns a model as the cache has it, without any connection.
+func (h *Hub) Cached(n Name) (*Pulled, error) {
+	commit := h.cache.commitOf(n, n.revision())
+	if commit == "" {
+		return nil, fmt.Errorf("%s is not in the cache %s", n, h.cache.dir)
+	}
+	files, err := h.cache.files(n, commit)
+	if err != nil {
+		return nil, fmt.Errorf("the cache cannot be read: %w", err)
+	}
+	c, err := choose(n, files)
+	if err == nil && c.shards {
+		var index []byte
+		if index, err = os.ReadFile(filepath.Join(h.cache.snapshot(n, commit), indexName)); err == nil {
+			var shards []File
+			shards, err = shardsIn(index, files)
+			c.files = append(c.files, shards...)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the cache %s has only a part of %s: %w", h.cache.dir, n, err)
+	}
+	return h.pulled(n, commit, c, 0), nil
+}
+
+// pullJob downloads the files of one commit.
+type pullJob struct {
+	hub    *Hub
+	name   Name
+	commit string
+	loaded int64 // bytes downloaded
+}
+
+// fetch downloads the files that the cache lacks, small ones first, and links each.
+func (j *pullJob) fetch(ctx context.Context, files []File) error {
+	cache, state := j.hub.cache, Progress{Files: len(files)}
+	var missing []File
+	for _, f := range files {
+		state.Total += f.Size
+		if cache.has(j.name, j.commit, f) {
+			state.Done += f.Size
+			state.FilesDone++
+		} else {
+			missing = append(missing, f)
+		}
+	}
+	if err := j.room(missing); err != nil {
+		return err
+	}
+	slices.SortStableFunc(missing, func(a, b File) int { return min(max(int(a.Size>>20)-int(b.Size>>20), -1), 1) })
+	for _, f := range missing {
+		state.File = f.Path
+		j.hub.opt.Progress(state)
+		before := state.Done
+		err := j.hub.fetchBlob(ctx, j.name, j.commit, f, func(bytes int64) {
+			state.Done += bytes
+			j.hub.opt.Progress(state)
+		})
+		j.loaded += max(0, state.Done-before)
+		if err == nil {
+			err = cache.link(j.name, j.commit, f)
+		}
+		if err != nil {
+			return err
+		}
+		state.FilesDone++
+	}
+	state.File = ""
+	j.hub.opt.Progress(state)
+	return nil
+}
+
+// room refuses a download that the disk has no room for.
+func (j *pullJob) room(missing []File) error {
+	need := int64(0)
+	for _, f := range missing {
+		if j.hub.cache.hasBlob(j.name, f) {
+			continue
+		}
+		need += f.Size
+		if at, err := os.Stat(j.hub.cache.blob(j.name, f.Hash) + ".incomplete"); err == nil {
+			need -= min(at.Size(), f.Size)
+		}
+	}
+	if need == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(j.hub.cache.dir, 0o755); err != nil {
+		return fmt.Errorf("the cache cannot be written: %w; set HF_HUB_CACHE to another directory", err)
+	}
+	free, err := j.hub.opt.Room(j.hub.cache.dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the free space of the disk with %s is not known: %w", j.hub.cache.dir, err)
+	}
+	if free < need {
+		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; make room (troupe list shows what is there, troupe rm removes it), or set HF_HUB_CACHE to another disk",
+			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free))
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package hub
+
+import (
+	"context"
+	"encoding/hex"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// File is a file of a commit.
+type File struct {
+	Path string // relative, with slashes
+	Size int64  // bytes
+	Hash string // hex: the SHA-256, or for a small file git's SHA-1 of the blob
+}
+
+// IsSHA256 reports which of the two hashes a file has.
+func (f *File) IsSHA256() bool { return len(f.Hash) == 64 }
+
+// Bounds of a list of files.
+const (
+	maxPages = 100
+	maxFiles = 100_000
+	maxSize  = 1 << 44 // bytes of a file
+	maxPath  = 1000    // bytes
+)
+
+// commit resolves a revision.
+func (h *Hub) commit(ctx context.Context, n Name) (string, error) {
+	var info struct{ SHA string }
+	if _, err := h.list(ctx, h.api(n)+"/revision/"+url.PathEscape(n.revision()), n.Repository(), &info); err != nil {
+		return "", err
+	}
+	if !isHash(info.SHA, 40) {
+		return "", lie("the commit of %s is %q", n, clip(info.SHA))
+	}
+	return info.SHA, nil
+}
+
+func (h *Hub) api(n Name) string { return h.opt.Endpoint.String() + "/api/models/" + n.Repository() }
+
+// treeEntry is an entry of the hub's list.
+type treeEntry struct {
+	Type, Path, OID string
+	Size            int64
+	LFS             *struct {
+		OID  string
+		Size int64
+	}
+}
+
+// tree lists the files of a commit.
+func (h *Hub) tree(ctx context.Context, n Name, commit string) (files []File, err error) {
+	address := h.api(n) + "/tree/" + commit + "?recursive=true"
+	seen := map[string]bool{}
+	for page := 0; address != ""; page++ {
+		if page == maxPages {
+			return nil, lie("the list of files of %s has more than %d pages", n, maxPages)
+		}
+		var entries []treeEntry
+		next, err := h.list(ctx, address, n.Repository(), &entries)
+		if err != nil {
+			return nil, err
+		}
+		for i := range entries {
+			f, ok, err := entries[i].file()
+			switch {
+			case err != nil:
+				return nil, err
+			case !ok:
+				continue
+			case seen[f.Path]:
+				return nil, lie("%q is in the list of files twice", clip(f.Path))
+			case len(files) == maxFiles:
+				return nil, lie("%s has more than %d files", n, maxFiles)
+			}
+			seen[f.Path] = true
+			files = append(files, f)
+		}
+		if address, err = h.samePlace(address, next); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// samePlace resolves the address of the next page, which must be the hub's own.
+func (h *Hub) samePlace(address, next string) (string, error) {
+	if next == "" {
+		return "", nil
+	}
+	base, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	to, err := base.Parse(next)
+	if err != nil || !h.ours(to) || to.String() == address {
+		return "", lie("the next page of the list of files is at %q", clip(next))
+	}
+	return to.String(), nil
+}
+
+// file checks an entry. Not ok: it is a folder.
+func (e *treeEntry) file() (f File, ok bool, err error) {
+	if e.Type != "file" {
+		return f, false, nil
+	}
+	f = File{Path: e.Path, Size: e.Size, Hash: e.OID}
+	if e.LFS != nil {
+		f.Size, f.Hash = e.LFS.Size, e.LFS.OID
+	}
+	switch {
+	case !safePath(f.Path):
+		return f, false, lie("the list of files has the path %q", clip(f.Path))
+	case f.Size < 0 || f.Size > maxSize:
+		return f, false, lie("%s is said to have %d bytes", clip(f.Path), f.Size)
+	case e.LFS != nil && !isHash(f.Hash, 64), e.LFS == nil && !isHash(f.Hash, 40):
+		return f, false, lie("the hash of %s is %q", clip(f.Path), clip(f.Hash))
+	}
+	return f, true, nil
+}
+
+// safePath reports whether a path of the hub can be used below a directory, on any system.
+func safePath(p string) bool {
+	return p != "" && p != "." && len(p) <= maxPath && path.Clean(p) == p && filepath.IsLocal(filepath.FromSlash(p)) &&
+		!strings.ContainsAny(p, `\:*?"<>|`) && !strings.ContainsFunc(p, unicode.IsControl)
+}
+
+// isHash reports whether a text is a hash of this many hexadecimal digits, in lower case.
+func isHash(text string, digits int) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == digits && strings.ToLower(text) == text
+}
