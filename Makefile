@@ -2,11 +2,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 GO      ?= go
+# Where the binary goes.
+OUT     ?= bin/troupe
 # The entry point that reports a low ulimit -v before Go's runtime fails. Only
 # these platforms have it. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) \
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) \
   $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS GOARCH | paste -sd/)),$(ENTRY))"
 # A script beside the project, if the conformance data is there: it unpacks the
 # data if necessary and prints its folder. Only the target conformance runs it.
@@ -14,13 +17,13 @@ UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
 CHAOS   ?= 30m
 
-.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover
+.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/troupe, one static binary
-	$(BUILD) -o bin/troupe ./cmd/troupe
+	$(BUILD) -o $(OUT) ./cmd/troupe
 
 run: build ## serve the embedded model on 127.0.0.1:30000
 	./bin/troupe serve
@@ -74,3 +77,17 @@ cross: ## compile for the other platforms
 	@set -e; for p in linux/arm64 darwin/arm64 windows/amd64; do echo $$p; \
 	  case $$p in linux/*) flags="$(ENTRY)";; *) flags=;; esac; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags "$$flags" -o /dev/null ./cmd/troupe; done
+
+release: ## archives of all platforms in dist/, with checksums and bills of materials
+	$(GO) run ./tools/release -version $(VERSION)
+
+changelog: ## check that the newest version in CHANGELOG.md and the tags agree
+	$(GO) run ./tools/release -check
+
+# Packages whose results must not depend on the processor, and those with code for arm64.
+ARM64   := ./memory/... ./request ./sched/route ./gpu/quant ./gpu/rows ./gpu/cpu/kernel/... ./model/tokenizer ./model/chat/...
+arm64: ## tests of the portable code on an emulated arm64 (Debian's qemu-user-static)
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -skip TestGenerated -vet=off -timeout 10m -exec qemu-aarch64-static $(ARM64)
+
+deploycheck: ## check the files in deploy/ with the tools of their makers, where these are installed
+	cd tools/deploycheck && $(GO) test -count=1 ./...

@@ -53,6 +53,13 @@ func TestDeployments(t *testing.T) {
 		{"deploy/kubernetes/settings.yaml", "cluster-role: gateway", "cluster-role: gate", `cluster-role is "gate"; it must be gateway, engine or both`},
 		{"deploy/kubernetes/settings.yaml", "cluster-tls-ca: /certs/ca.pem", "cluster-tls-ca: /cert/ca.pem", "/cert/ca.pem is in no volume"},
 		{"deploy/kubernetes/settings.yaml", "--cluster-name prod", "--cluster-name test", `is for cluster "test"`},
+		{"deploy/single/compose.yaml", "TROUPE_MEM_FRACTION_STATIC", "TROUPE_MEM", "unknown setting TROUPE_MEM "},
+		{"deploy/single/compose.yaml", "30000:30000", "30000:3000", "port 3000 is not one on which it listens"},
+		{"deploy/single/kubernetes.yaml", "path: /livez", "path: /live", "/live is answered with 401"},
+		{"deploy/single/kubernetes.yaml", "--from-literal=api-key", "--from-literal=key", "no command makes its key api-key"},
+		{"deploy/single/kubernetes.yaml", "terminationGracePeriodSeconds: 150", "terminationGracePeriodSeconds: 20", "it is killed after 20s"},
+		{"deploy/systemd/troupe.service", "serve --config", "serve --configs", "unknown flag: --configs"},
+		{"deploy/systemd/troupe.service", "TimeoutStopSec=150", "TimeoutStopSec=15", "it is killed after 15s"},
 		{"configs/engine.yaml", "cluster-join: dns:engines:30100", "cluster-join: dns:engines:30200", "cluster-join names engines:30200, but"},
 	} {
 		if !strings.Contains(files[c.file], c.old) {
@@ -108,6 +115,11 @@ func checkDeployments(t *testing.T, files map[string]string) []error {
 			d.containers = nil
 		case path.Dir(name) == "deploy/kubernetes":
 			kube[name] = text
+		case path.Dir(name) == "deploy/single":
+			d.single(t, name, text, m, files)
+		case name == "deploy/systemd/troupe.service":
+			d.unit(t, name, text)
+		case path.Dir(name) == "deploy/monitoring": // TestMonitoring
 		default:
 			d.fail(name, "this file is not checked")
 		}

@@ -153,7 +153,7 @@ func (d *deployment) compose(where, text string, m image, files map[string]strin
 		for _, v := range s.Volumes {
 			from, to, _ := strings.Cut(v, ":")
 			to, _, _ = strings.Cut(to, ":")
-			if _, ok := f.Volumes[from]; !ok {
+			if _, ok := f.Volumes[from]; !ok && !strings.HasPrefix(from, "./") {
 				d.fail(c.name, "volume %s is not declared", from)
 			}
 			c.folders[to] = ""
@@ -263,7 +263,7 @@ func (d *deployment) kubernetes(texts map[string]string, m image) {
 		switch o.Kind {
 		case "Deployment", "StatefulSet":
 			d.pods(o, all, maps, m)
-		case "ConfigMap":
+		case "ConfigMap", "PersistentVolumeClaim":
 		case "Service", "PodDisruptionBudget":
 			if !slices.ContainsFunc(all, func(w kubeObject) bool { return matches(o.selector(), w.Spec.Template.Metadata.Labels) }) {
 				d.fail(o.Kind+" "+o.Metadata.Name, "it selects no pods")

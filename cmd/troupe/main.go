@@ -26,8 +26,8 @@ import (
 	"github.com/troupe-engine/troupe/telemetry/logtext"
 )
 
-// version is set by the linker. Without it the version that Go recorded is shown.
-var version = ""
+// version and commit are set by the linker. Without them those that Go recorded are shown.
+var version, commit = "", ""
 
 func main() {
 	checkAddressSpace()
@@ -58,15 +58,30 @@ func versionText() string {
 	return "dev"
 }
 
+// commitText is the commit of the source, "unknown" if nothing recorded it.
+func commitText() string {
+	if commit != "" {
+		return commit
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value[:min(len(s.Value), 12)]
+			}
+		}
+	}
+	return "unknown"
+}
+
 func newVersion() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.NoArgs,
+		Use: "version", Short: "Print the version, the commit and the version of Go", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})
+				return cli.PrintJSON(c.OutOrStdout(), map[string]string{"version": versionText(), "commit": commitText(), "go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (%s)\n", versionText(), runtime.Version())
+			_, err := fmt.Fprintf(c.OutOrStdout(), "troupe %s (commit %s, %s)\n", versionText(), commitText(), runtime.Version())
 			return err
 		},
 	}

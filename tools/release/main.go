@@ -1,0 +1,186 @@
+// Command release builds the archives that users download: the binary of each platform
+// with licence, README and presets, a bill of materials for each, and the checksums.
+//
+// # Parts
+//
+//   - main.go: flags, the order of the work, checksums
+//   - archive.go: archives whose bytes depend on their content only
+//   - changelog.go: the versions of CHANGELOG.md, compared with the tags
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// platforms are the pairs of GOOS and GOARCH that a release has.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+// bomTool writes the bills of materials. docs/decisions/0031-release.md
+const bomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
+
+func main() {
+	version := flag.String("version", "dev", "version of the release, as git describe prints it")
+	out := flag.String("out", "dist", "folder for the archives; it is emptied first")
+	only := flag.String("only", "", "build only this platform, for example linux/arm64")
+	check := flag.Bool("check", false, "only compare CHANGELOG.md with the tags")
+	flag.Parse()
+	err := checkChangelog("CHANGELOG.md")
+	if err == nil && !*check {
+		err = release(*version, *out, *only)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func release(version, out, only string) error {
+	chosen := platforms
+	if only != "" {
+		if chosen = []string{only}; !slices.Contains(platforms, only) {
+			return fmt.Errorf("-only is %q; it must be one of %s", only, strings.Join(platforms, ", "))
+		}
+	}
+	changed, err := commitTime()
+	if err != nil {
+		return err
+	}
+	if err := empty(out); err != nil {
+		return err
+	}
+	for _, p := range chosen {
+		if err := build(version, out, p, changed); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return checksums(out)
+}
+
+// empty makes an empty folder. It removes nothing but what a release has made there.
+func empty(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		base := filepath.Base(name)
+		if !strings.HasPrefix(base, "troupe_") && base != "SHA256SUMS" {
+			return fmt.Errorf("%s has %s, which no release made; choose another folder with -out", dir, base)
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// build makes the archive and the bill of materials of one platform.
+func build(version, out, platform string, changed time.Time) error {
+	system, arch, _ := strings.Cut(platform, "/")
+	name := fmt.Sprintf("troupe_%s_%s_%s", strings.TrimPrefix(version, "v"), system, arch)
+	fmt.Println(name)
+	tmp, err := os.MkdirTemp("", "troupe-release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	binary := filepath.Join(tmp, "troupe")
+	if system == "windows" {
+		binary += ".exe"
+	}
+	make := exec.Command("make", "-s", "build", "OUT="+binary, "VERSION="+version)
+	make.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch)
+	if err := run(make); err != nil {
+		return err
+	}
+	files, err := contents(binary)
+	if err != nil {
+		return err
+	}
+	pack, suffix := tarball, ".tar.gz"
+	if system == "windows" {
+		pack, suffix = zipped, ".zip"
+	}
+	var archive bytes.Buffer
+	if err := pack(&archive, name, files, changed); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, name+suffix), archive.Bytes(), 0o644); err != nil {
+		return err
+	}
+	// The tool reads the modules that the linker recorded in the binary. Serial number and
+	// time are left out because they would differ in each build.
+	return run(exec.Command("go", "run", bomTool, "bin", "-json", "-noserial", "-notimestamp", "-std", "-version", version,
+		"-output", filepath.Join(out, name+".cdx.json"), binary))
+}
+
+func run(c *exec.Cmd) error {
+	text, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, text)
+	}
+	return nil
+}
+
+// contents are the files of an archive: the binary, the texts and the presets.
+func contents(binary string) ([]file, error) {
+	presets, err := filepath.Glob("configs/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if len(presets) == 0 {
+		return nil, errors.New("configs has no presets; run this in the root of the repository")
+	}
+	all := []file{{name: filepath.Base(binary), from: binary, executable: true}}
+	for _, name := range append([]string{"LICENSE", "README.md", "CHANGELOG.md"}, presets...) {
+		all = append(all, file{name: filepath.ToSlash(name), from: name})
+	}
+	for i := range all {
+		if all[i].data, err = os.ReadFile(all[i].from); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// commitTime is the time of the last commit. Files in archives have it, so that a second
+// build gives the same bytes.
+func commitTime() (time.Time, error) {
+	text, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("git log: %w", err)
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("git log: %w", err)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// checksums writes SHA256SUMS, which sha256sum -c reads.
+func checksums(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "troupe_*"))
+	if err != nil {
+		return err
+	}
+	var sums bytes.Buffer
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), filepath.Base(name))
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), sums.Bytes(), 0o644)
+}
