@@ -81,6 +81,22 @@ func isOrigin(text string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
+// isAlias reports whether a text is NAME=MODEL.
+func isAlias(text string) bool {
+	name, target, ok := strings.Cut(text, "=")
+	return ok && KeyName.MatchString(name) && target != "" && strings.TrimSpace(target) == target
+}
+
+// Alias is the model that a short name stands for; "": the name is not an alias.
+func (c *Config) Alias(name string) string {
+	for _, alias := range c.ModelAliases {
+		if short, target, _ := strings.Cut(alias, "="); short == name {
+			return target
+		}
+	}
+	return ""
+}
+
 // isHost reports whether a text can be the name in a Host header; others never match.
 func isHost(text string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {

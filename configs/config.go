@@ -39,10 +39,11 @@ import (
 // Options, with its unit and the meaning of zero; others are fields of Config. The wiring
 // sets the fields of Options that are not settings.
 type Config struct {
-	Model           string // "": the embedded model
-	ServedModelName string // "": the name of the directory or file
-	ChatTemplate    string // "": the model's own
-	SamplingFrom    string // model or openai
+	Model           string   // "": the embedded model
+	ServedModelName string   // "": the name of the directory or file
+	ModelAliases    []string // each NAME=MODEL
+	ChatTemplate    string   // "": the model's own
+	SamplingFrom    string   // model or openai
 	Open            model.OpenOptions
 
 	Device string

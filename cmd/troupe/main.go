@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/health"
 	"github.com/troupe-engine/troupe/cmd/troupe/inspect"
 	"github.com/troupe-engine/troupe/cmd/troupe/keys"
+	"github.com/troupe-engine/troupe/cmd/troupe/models"
 	"github.com/troupe-engine/troupe/cmd/troupe/replay"
 	"github.com/troupe-engine/troupe/cmd/troupe/serve"
 	"github.com/troupe-engine/troupe/cmd/troupe/top"
@@ -45,7 +46,7 @@ func main() {
 }
 
 func newRoot() *cobra.Command {
-	return cli.Root(versionText(), serve.New(), generate.New(), chat.New(), inspect.New(), replay.New(), bench.New(), top.New(), health.New(), cluster.New(), keys.New(), newVersion())
+	return cli.Root(versionText(), append(models.New(), serve.New(), generate.New(), chat.New(), inspect.New(), replay.New(), bench.New(), top.New(), health.New(), cluster.New(), keys.New(), newVersion())...)
 }
 
 func versionText() string {

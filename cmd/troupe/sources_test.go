@@ -19,7 +19,7 @@ var badTexts = map[string]string{
 	"model": "/no/such/model", "load-format": "x", "chat-template": "/no/such/template", "sampling-defaults": "x",
 	"device": "x", "instruction-set": "x", "activation-dtype": "x", "weight-dtype": "x", "kv-cache-dtype": "x", "kv-layout": "x",
 	"host": "192.0.2.1", "admin-address": "192.0.2.1:1", "admin-api-key": "ü", "tls-cert": "/no/such/cert", "tls-key": "/no/such/key", "api-keys-file": "/no/such/keys",
-	"cors-origins": "x", "special-tokens-in-messages": "x", "unknown-fields": "x", "allowed-hosts": "https://x", "tenant-from": "x", "schedule-policy": "x", "load-balance-method": "sticky", "radix-eviction-policy": "x",
+	"cors-origins": "x", "special-tokens-in-messages": "x", "unknown-fields": "x", "model-aliases": "x", "allowed-hosts": "https://x", "tenant-from": "x", "schedule-policy": "x", "load-balance-method": "sticky", "radix-eviction-policy": "x",
 	"cluster-role": "x", "cluster-name": "a_b", "node-name": "a_b", "cluster-listen": "x", "cluster-advertise": "x", "cluster-join": "x",
 	"cluster-tls-ca": "/no/such/ca", "cluster-tls-cert": "/no/such/cert", "cluster-tls-key": "/no/such/key",
 	"record-trace": "/no/such/folder/trace", "log-level": "x", "log-format": "x",

@@ -7,7 +7,7 @@
 //
 // # Parts
 //
-//	server, listen, options                   the adapter; its listener; settings, and changing them while it runs
+//	server, listen, starting, options         the adapter; its listener, before the model is loaded, too; settings, and changing them while it runs
 //	routes, middleware, accesslog             endpoints; what surrounds every request; its log line
 //	apikeys, hosts, origins                   who may call: keys, names of the server, web pages of other origins
 //	keyuse                                    what the holder of a key uses

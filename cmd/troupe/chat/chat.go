@@ -22,7 +22,7 @@ func New() *cobra.Command {
 	var system string
 	s := node.Sampling{}
 	c := &cobra.Command{
-		Use: "chat", Short: "Chat with a model in the terminal", Args: cli.NoArgs,
+		Use: "chat [MODEL]", Short: "Chat with a model in the terminal", Args: cli.ModelArg,
 		Long: "Chat with a model in the terminal. Lines from a pipe are answered one by one.\n" +
 			"/help lists the commands that you can type.",
 		Example: "  troupe chat\n  troupe chat --model ./Qwen2.5-0.5B-Instruct --system \"Answer in one sentence.\"",

@@ -16,7 +16,7 @@ func NodeOptions(c *cobra.Command, cfg *configs.Config) node.Options {
 	alone := *cfg
 	alone.Cluster.Role = ""
 	cfg = &alone
-	return node.Options{Config: cfg, Log: QuietLogger(c, cfg), Version: c.Root().Version, Progress: LoadProgress()}
+	return node.Options{Config: cfg, Log: QuietLogger(c, cfg), Version: c.Root().Version, Progress: LoadProgress(), Fetching: FetchingPlain()}
 }
 
 // WithNode starts an engine with the command's settings, runs f, and stops it.

@@ -12,7 +12,10 @@ import (
 type Status struct {
 	began, shown time.Time
 	on           bool
+	from         *int64 // bytes at the first call of rate
 }
+
+func (s *Status) age() time.Duration { return time.Since(s.began) }
 
 func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
 

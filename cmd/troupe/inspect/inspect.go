@@ -26,7 +26,7 @@ func New() *cobra.Command {
 // openFiles returns the settings, the files of their model, and its name.
 func openFiles(c *cobra.Command) (cfg *configs.Config, files model.Files, name string, err error) {
 	if cfg, err = cli.Config(c); err == nil {
-		files, name, err = node.Files(cfg)
+		files, name, err = node.Files(c.Context(), cfg, cli.FetchingPlain())
 	}
 	return cfg, files, name, err
 }

@@ -46,6 +46,7 @@ type Options struct {
 	Log      zerolog.Logger
 	LogLevel *telemetry.LogLevel     // if not nil, Log samples by it and a reload sets it
 	Progress func(done, total int64) // if not nil, called while weights load, in bytes
+	Fetching Fetching                // how a download of the model is shown
 	Engine   func(*engine.Spec)      // if not nil, changes the engine before it starts; for tests
 	Version  string                  // of the binary, for /server_info
 	API      string                  // URL of the API, for other nodes of a cluster
@@ -123,16 +124,21 @@ func (n *Node) Fail(err error) {
 // Config returns the current settings. A reload changes only live ones.
 func (n *Node) Config() *configs.Config { return n.config.Load() }
 
-// Files returns the files of the model and the name under which it is served.
-func Files(c *configs.Config) (model.Files, string, error) {
+// Files returns the files of the model and the name under which it is served. A model of the
+// hub is downloaded unless the cache has it.
+func Files(ctx context.Context, c *configs.Config, f Fetching) (model.Files, string, error) {
 	if c.Model == "" {
 		return model.Directory(bundled.FS()), cmp.Or(c.ServedModelName, bundled.Name), nil
 	}
-	files, err := model.At(c.Model)
+	path, name, err := f.locate(ctx, c)
 	if err != nil {
 		return model.Files{}, "", c.Explain(configs.About(err, "model"))
 	}
-	return files, cmp.Or(c.ServedModelName, files.Name()), nil
+	files, err := model.At(path)
+	if err != nil {
+		return model.Files{}, "", c.Explain(configs.About(err, "model"))
+	}
+	return files, cmp.Or(c.ServedModelName, name, files.Name()), nil
 }
 
 // AboutModel adds the settings that choose the model to the error of opening it.
@@ -147,11 +153,11 @@ func AboutModel(err error, c *configs.Config) error {
 	return configs.About(err, keys...)
 }
 
-func (n *Node) openModel(context.Context) (err error) {
+func (n *Node) openModel(ctx context.Context) (err error) {
 	c := n.Config()
 	o := c.Open
 	o.Seed = 42
-	if n.files, n.Name, err = Files(c); err != nil {
+	if n.files, n.Name, err = Files(ctx, c, n.opt.Fetching); err != nil {
 		return err
 	}
 	if n.Checkpoint, err = n.files.Open(o); err != nil {

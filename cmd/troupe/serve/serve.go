@@ -12,20 +12,23 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/hub"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
 func New() *cobra.Command {
 	c := &cobra.Command{
-		Use: "serve", Short: "Serve a model over HTTP", Args: cli.NoArgs,
+		Use: "serve [MODEL]", Short: "Serve a model over HTTP", Args: cli.ModelArg,
 		Long: "Serve a model over HTTP. On SIGINT or SIGTERM it finishes open requests and exits.\n" +
 			"SIGHUP, or a change of the config file or of api-keys-file, reloads the settings that can change without a restart.\n" +
-			"Without --model it serves the small embedded model.\n\n" +
+			"MODEL is a directory in Hugging Face format, a GGUF file, or a model of Hugging Face's hub, which is\n" +
+			"downloaded once. Without it the small embedded model is served.\n\n" +
 			"A hard limit is never exceeded. A soft limit can be exceeded for a short time, or where its text says so.",
-		Example: "  troupe serve\n  troupe serve --model ./Qwen2.5-0.5B-Instruct --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
+		Example: "  troupe serve\n  troupe serve Qwen/Qwen2.5-0.5B-Instruct\n  troupe serve Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0 --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c) },
 	}
 	configs.AddFlags(c.Flags())
@@ -62,10 +65,17 @@ func serve(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, recording.Close()) }()
-	n, err := node.Open(ctx, node.Options{CanRestart: canExecute, Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, API: node.APIURL(cfg, listeners), Progress: cli.LoadProgress()})
+	fetching := cli.Fetching(log)
+	early, err := startEarly(cfg, listeners, &fetching)
 	if err != nil {
 		return err
 	}
+	defer early()
+	n, err := node.Open(ctx, node.Options{Fetching: fetching, CanRestart: canExecute, Config: cfg, Log: log, LogLevel: level, Version: c.Root().Version, API: node.APIURL(cfg, listeners), Progress: cli.LoadProgress()})
+	if err != nil {
+		return err
+	}
+	early()
 	n.Recording = recording
 	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) { return cli.Config(c) }}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
@@ -90,6 +100,25 @@ func serve(c *cobra.Command) (err error) {
 		log.Warn().Str("host", cfg.HTTP.Host).Msg("ANYONE WHO REACHES THIS ADDRESS CAN USE THE SERVER: it is reachable from the network and has no API key; set api-key or api-keys-file, or listen on 127.0.0.1")
 	}
 	return n.Serve(ctx, api, listeners)
+}
+
+// startEarly answers on the API's address while the model is fetched and loaded, so that
+// probes and people see how far it is.
+func startEarly(cfg *configs.Config, l *node.Listeners, fetching *node.Fetching) (stop func(), err error) {
+	early, err := httpapi.ServeEarly(l.API, cfg.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	show := fetching.Progress
+	fetching.Progress = func(model string, p hub.Progress) {
+		show(model, p)
+		s := httpapi.Starting{Doing: "loading " + model}
+		if p.File != "" {
+			s = httpapi.Starting{Doing: "downloading " + model, Done: p.Done, Total: p.Total}
+		}
+		early.Set(s)
+	}
+	return early.Stop, nil
 }
 
 // reasonsToReload sends a reason for each SIGHUP and for each change of the config file,

@@ -1,0 +1,63 @@
+package models
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/testkit/hubtest"
+)
+
+// run executes a command line.
+func run(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	var text bytes.Buffer
+	root := cli.Root("test", New()...)
+	root.SetArgs(args)
+	root.SetOut(&text)
+	root.SetErr(&text)
+	err = root.ExecuteContext(t.Context())
+	return text.String(), err
+}
+
+// A model is pulled, listed, shown and removed.
+func TestAModelsLife(t *testing.T) {
+	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"a-Q4_K_M.gguf": bytes.Repeat([]byte("a"), 5000), "a-Q8_0.gguf": bytes.Repeat([]byte("b"), 9000)}})
+	t.Setenv("HF_ENDPOINT", h.URL)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	t.Setenv("TROUPE_MODEL_ALIASES", "short=org/little:Q8_0")
+	for _, step := range []struct {
+		args string
+		want []string // in the output or in the error
+		fail bool
+	}{
+		{"list", []string{"no models are in the cache; troupe pull ORG/REPO downloads one"}, true},
+		{"pull org/little", []string{"org/little: 4.9 KiB, downloaded 4.9 KiB", "a-Q4_K_M.gguf"}, false},
+		{"pull org/little", []string{"already in the cache"}, false},
+		{"pull short", []string{"org/little:Q8_0: 8.8 KiB, downloaded 8.8 KiB"}, false},
+		{"list", []string{"MODEL", "org/little", "13.7 KiB"}, false},
+		{"list --json", []string{`"bytes": 14000`}, false},
+		{"show org/little", []string{"a-Q4_K_M.gguf", "a-Q8_0.gguf", "main"}, false},
+		{"show short --json", []string{`"path": "a-Q8_0.gguf"`}, false},
+		{"rm short", []string{"removed org/little:Q8_0: 8.8 KiB freed"}, false},
+		{"rm org/little", []string{"removed org/little: 4.9 KiB freed"}, false},
+		{"show org/little", []string{"org/little is not in the cache", "troupe list"}, true},
+		{"pull", []string{"pull needs one model"}, true},
+		{"pull ./x", []string{"write ORG/REPO"}, true},
+		{"pull org/none", []string{"there is no model org/none on"}, true},
+	} {
+		out, err := run(t, strings.Fields(step.args)...)
+		if err != nil {
+			out += err.Error()
+		}
+		if (err != nil) != step.fail {
+			t.Errorf("troupe %s: %v", step.args, err)
+		}
+		for _, want := range step.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("troupe %s prints %q, want %q", step.args, out, want)
+			}
+		}
+	}
+}

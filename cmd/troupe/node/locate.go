@@ -1,0 +1,66 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/internal/hub"
+)
+
+// Fetching is how a command shows that a model is downloaded.
+type Fetching struct {
+	Progress func(model string, p hub.Progress) // nil: not shown
+	Warn     func(text string)                  // nil: not shown
+}
+
+// Hub returns a client of the hub with the environment's settings.
+func (f Fetching) Hub(model string) (*hub.Hub, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir()
+	}
+	env, err := hub.FromEnvironment(os.LookupEnv, home)
+	if err != nil {
+		return nil, err
+	}
+	opt := hub.Options{Environment: env, Warn: f.Warn}
+	if f.Progress != nil {
+		opt.Progress = func(p hub.Progress) { f.Progress(model, p) }
+	}
+	return hub.New(opt), nil
+}
+
+// locate finds the setting model on this machine: the path itself, or a model of the hub,
+// which is downloaded unless the cache has it. name is its name in the API, "" for that of
+// the path.
+func (f Fetching) locate(ctx context.Context, c *configs.Config) (path, name string, err error) {
+	wanted := c.Model
+	if _, err := os.Stat(wanted); err == nil {
+		return wanted, "", nil
+	}
+	if target := c.Alias(wanted); target != "" {
+		name = wanted
+		if wanted = target; !hub.IsName(target) {
+			return target, name, nil
+		}
+	}
+	if !hub.IsName(wanted) {
+		return wanted, "", nil // whose error says what is wrong with the path
+	}
+	n, err := hub.Parse(wanted)
+	if err != nil {
+		return "", "", err
+	}
+	client, err := f.Hub(wanted)
+	if err != nil {
+		return "", "", err
+	}
+	pulled, err := client.Pull(ctx, n)
+	if err != nil {
+		return "", "", fmt.Errorf("there is no file or directory %s, and it could not be fetched from the hub: %w", wanted, err)
+	}
+	return pulled.Path, cmp.Or(name, wanted), nil
+}
