@@ -53,7 +53,7 @@ conformance: ## run the tests on data made by others: make conformance DIR=...
 	if [ ! -d "$$dir" ]; then echo "make conformance: no data$${dir:+ in $$dir}; name its folder: make conformance DIR=..." >&2; exit 1; fi; \
 	set -x; TROUPE_CONFORMANCE=$$(cd "$$dir" && pwd) $(GO) test -count=1 -run Conformance ./...
 
-clients: build ## drive the server with the official openai client for Node (needs npm)
+clients: build ## drive the server with popular clients for Node, and read its cache with Hugging Face's (needs npm)
 	./testkit/clients/node/run.sh
 
 lint: ## gofmt, vet, staticcheck, and that go.mod is tidy

@@ -79,6 +79,7 @@ var rules = []rule{
 	{"telemetry/recording", []string{"messages", "memory"}, []string{"github.com/asynkron/", "net"}, "it writes a file and knows no server"},
 	{"internal/hub", []string{"internal/units"}, []string{"github.com/asynkron/", "github.com/rs/zerolog"}, "it knows names, files and HTTP, and neither models nor settings"},
 	{"testkit/hubtest", nil, nil, "it is a hub for tests"},
+	{"testkit/hubtest/server", []string{"testkit/hubtest", "model/bundled"}, nil, "it serves the embedded model to clients in other languages"},
 	{"internal/jsonread", nil, []string{"github.com/asynkron/", "net", "os"}, "it reads JSON of any origin and knows neither requests nor models"},
 	{"telemetry/logtext", nil, impure, "it rewrites bytes"},
 	{"internal/suggest", nil, impure, "it compares names"},

@@ -202,7 +202,7 @@ func (h *Hub) hub(w http.ResponseWriter, r *http.Request) {
 
 func (h *Hub) revision(repo *Repo, name string) string {
 	name, _ = url.PathUnescape(name)
-	if name == repo.Commit || name == cmp.Or(repo.Branch, "main") {
+	if name == repo.Commit || name == "HEAD" || name == cmp.Or(repo.Branch, "main") {
 		return repo.Commit
 	}
 	return ""
@@ -306,6 +306,7 @@ func (h *Hub) cdn(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if len(parts) == 3 {
 		if data := h.blob(parts[0]+"/"+parts[1], parts[2]); data != nil {
+			w.Header().Set("ETag", `"`+parts[2]+`"`)
 			serve(w, r, data)
 			return
 		}

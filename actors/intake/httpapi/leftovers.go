@@ -22,7 +22,7 @@ const ignoredHeader = "X-Troupe-Ignored-Fields"
 
 // Bounds of what is kept of a body's parameters without effect.
 const (
-	maxIgnored = 32 // names; further ones are only counted
+	maxIgnored = 64 // names; further ones are only counted
 	maxRefused = 16
 )
 
@@ -65,8 +65,9 @@ func (l *leftovers) take(prefix, name string, value []byte, into reflect.Type) {
 	known, path := foreignTable()[at][name], prefix+name
 	switch {
 	case isNull(value) && (known != nil || !l.refuse): // "not given"
-	case known != nil && known.accepts(value):
+	case known != nil && known.neutral == advice:
 		l.ignore(path)
+	case known != nil && known.accepts(value): // the value changes nothing
 	case known != nil:
 		l.deny(known.refusal(path))
 	case misplaced(at, name) != "":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts bin/troupe with the embedded model on a free port and drives it with
-# the official openai client for Node.
+# Starts bin/troupe with the embedded model on a free port and drives it with popular
+# clients for Node. A hub of the tests runs beside it, for Hugging Face's client.
 set -euo pipefail
 cd "$(dirname "$0")"
 troupe=${BIN:-../../../bin/troupe}
@@ -17,12 +17,16 @@ log=$(mktemp)
 # The settings of the shell that runs this must not change the server.
 env -u TROUPE_URL -u TROUPE_KEY "$troupe" serve --port "$port" --api-key "$TROUPE_KEY" --max-open-requests "$max_open" >"$log" 2>&1 &
 server=$!
+work=$(mktemp -d)
+(cd ../../.. && go build -o "$work/hub" ./testkit/hubtest/server)
+"$work/hub" >"$work/address" &
+hub=$!
 stop() {
   status=$?
-  kill "$server" 2>/dev/null || true
-  wait "$server" 2>/dev/null || true
+  kill "$server" "$hub" 2>/dev/null || true
+  wait "$server" "$hub" 2>/dev/null || true
   [ "$status" = 0 ] || tail -n 40 "$log" >&2
-  rm -f "$log"
+  rm -rf "$log" "$work"
   exit "$status"
 }
 trap stop EXIT
@@ -37,4 +41,7 @@ for _ in $(seq 300); do
   sleep 0.1
 done
 [ -n "$ready" ] || { echo "the server was not ready in time" >&2; exit 1; }
+export TROUPE_HUB TROUPE_BIN
+TROUPE_HUB=$(cat "$work/address")
+TROUPE_BIN=$(cd "$(dirname "$troupe")" && pwd)/$(basename "$troupe")
 TROUPE_MAX_OPEN=$max_open npm test --silent
