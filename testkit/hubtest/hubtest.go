@@ -224,7 +224,14 @@ func answer(w http.ResponseWriter, v any) {
 // entries lists the files of a repository, which are hashed once.
 func entries(repo *Repo) []Entry {
 	repo.hash.Do(func() { repo.list = hashed(repo) })
-	return slices.Clone(repo.list)
+	list := slices.Clone(repo.list)
+	for i, e := range list { // an Edit must not reach the next answer
+		if e.LFS != nil {
+			large := *e.LFS
+			list[i].LFS = &large
+		}
+	}
+	return list
 }
 
 func hashed(repo *Repo) (list []Entry) {
