@@ -19,42 +19,64 @@ import (
 // lockPause is how often a lock that another process holds is tried again.
 const lockPause = 100 * time.Millisecond
 
-// fetchBlob downloads a file unless the cache has it, continuing what is there of it. The
-// hash is checked before the file gets its name. done gets the bytes as they come; it is
-// negative when a file starts over.
-func (h *Hub) fetchBlob(ctx context.Context, n Name, commit string, f File, done func(bytes int64)) error {
+// fetchFile gives a commit a file: it downloads the blob unless the cache has it, and links
+// it. Both are done under the blob's lock, because without links the blob moves. done gets
+// the bytes as they come; it is negative when a file starts over. loaded are those that
+// the cache did not have before.
+func (h *Hub) fetchFile(ctx context.Context, n Name, commit string, f File, done func(bytes int64)) (loaded int64, err error) {
 	lockPath := h.cache.lock(n, f.Hash)
 	for _, dir := range []string{filepath.Dir(lockPath), filepath.Dir(h.cache.blob(n, f.Hash))} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("the cache cannot be written: %w; set HF_HUB_CACHE to another directory", err)
+			return 0, fmt.Errorf("the cache cannot be written: %w; set HF_HUB_CACHE to another directory", err)
 		}
 	}
 	lock := flock.New(lockPath)
 	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
-		return fmt.Errorf("waiting for another download of %s: %w", f.Path, err)
+		return 0, fmt.Errorf("waiting for another download of %s: %w", f.Path, err)
 	}
 	defer lock.Close()
-	if h.cache.hasBlob(n, f) { // another process has downloaded it meanwhile
+	switch { // another process may have been here meanwhile
+	case h.cache.has(n, commit, f):
 		done(f.Size)
-		return nil
+		return 0, nil
+	case h.cache.hasBlob(n, f):
+		done(f.Size)
+	default:
+		if loaded, err = h.fetchBlob(ctx, n, commit, f, done); err != nil {
+			return loaded, err
+		}
 	}
+	return loaded, h.cache.link(n, commit, f, h.opt.Link)
+}
+
+// fetchBlob downloads a file and continues what is there of it. The hash is checked before
+// the file gets its name.
+func (h *Hub) fetchBlob(ctx context.Context, n Name, commit string, f File, done func(bytes int64)) (loaded int64, err error) {
 	p, err := openPartial(h.cache.blob(n, f.Hash)+".incomplete", f)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer p.file.Close()
 	done(p.at)
+	report := done
+	done = func(bytes int64) {
+		loaded += max(0, bytes)
+		report(bytes)
+	}
 	source := &source{hub: h, what: n.Repository(), address: h.opt.Endpoint.String() + "/" + n.Repository() + "/resolve/" + commit + "/" + escaped(f.Path)}
 	if err := source.fill(ctx, p, done); err != nil {
-		return err
+		return loaded, err
 	}
 	if sum := p.sum(); sum != f.Hash {
-		return errors.Join(lie("%s of %s has the hash %s instead of %s", f.Path, n.Repository(), sum, f.Hash), p.file.Close(), os.Remove(p.path))
+		return loaded, errors.Join(lie("%s of %s has the hash %s instead of %s", f.Path, n.Repository(), sum, f.Hash), p.file.Close(), os.Remove(p.path))
 	}
-	if err := errors.Join(p.file.Sync(), p.file.Close(), os.Rename(p.path, h.cache.blob(n, f.Hash))); err != nil {
-		return fmt.Errorf("the cache cannot be written: %w", err)
+	if err = errors.Join(p.file.Sync(), p.file.Close()); err == nil { // a file with its name is on the disk
+		err = os.Rename(p.path, h.cache.blob(n, f.Hash))
 	}
-	return nil
+	if err != nil {
+		err = fmt.Errorf("the cache cannot be written: %w", err)
+	}
+	return loaded, err
 }
 
 // partial is a file while it is downloaded. Its content is always the beginning of the

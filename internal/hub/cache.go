@@ -50,27 +50,25 @@ func (c cache) hasBlob(n Name, f File) bool {
 	return err == nil && at.Mode().IsRegular() && at.Size() == f.Size
 }
 
-// link gives a blob its name in a commit. Where the system has no links, the blob moves.
-func (c cache) link(n Name, commit string, f File) error {
-	path := filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("the cache cannot be written: %w", err)
-	}
-	blob := c.blob(n, f.Hash)
+// link gives a blob its name in a commit, which has nothing of use under this name. Where
+// the system has no links, the blob moves. The blob's lock must be held.
+func (c cache) link(n Name, commit string, f File, symlink func(to, path string) error) error {
+	path, blob := filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.Path)), c.blob(n, f.Hash)
 	to, err := filepath.Rel(filepath.Dir(path), blob)
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
-	temporary := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	_ = os.Remove(temporary) // of a process that was killed
-	if err := os.Symlink(to, temporary); err != nil {
-		if err := os.Rename(blob, path); err != nil {
-			return fmt.Errorf("the cache cannot be written: %w", err)
+	if err == nil {
+		err = os.Remove(path) // a link to nothing, or a file of another size
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = symlink(to, path)
 		}
-		return nil
+		if err != nil {
+			err = os.Rename(blob, path)
+		}
 	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(fmt.Errorf("the cache cannot be written: %w", err), os.Remove(temporary))
+	if err != nil {
+		return fmt.Errorf("the cache cannot be written: %w", err)
 	}
 	return nil
 }
@@ -84,18 +82,34 @@ func (c cache) setRef(n Name, revision, commit string) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == commit {
 		return nil
 	}
-	temporary := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = os.WriteFile(temporary, []byte(commit), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
+	if err := writeWhole(c.repo(n), path, commit); err != nil {
 		return fmt.Errorf("the cache cannot be written: %w", err)
 	}
 	return nil
+}
+
+// writeWhole replaces a file at once. Its content is first written to a file of another
+// name in a directory where no one looks for it.
+func writeWhole(dir, path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "ref-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644) // for the other users of a cache
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
 }
 
 // commitOf is the commit of a revision as the cache knows it; "": it does not.

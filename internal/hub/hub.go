@@ -21,6 +21,7 @@ package hub
 import (
 	"context"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	Transport http.RoundTripper
 	// Room returns the free bytes of the disk with a path; nil: asks the system.
 	Room func(path string) (int64, error)
+	// Link makes a symbolic link; nil: os.Symlink. Where it fails, files lie in the
+	// directories of commits themselves.
+	Link func(to, path string) error
 	// Wait pauses between two attempts; nil: time passes. For tests.
 	Wait func(ctx context.Context, d time.Duration) error
 }
@@ -69,6 +73,9 @@ func New(opt Options) *Hub {
 	}
 	if opt.Room == nil {
 		opt.Room = freeBytes
+	}
+	if opt.Link == nil {
+		opt.Link = os.Symlink
 	}
 	if opt.Wait == nil {
 		opt.Wait = wait

@@ -144,15 +144,11 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 	for _, f := range missing {
 		state.File = f.Path
 		j.hub.opt.Progress(state)
-		before := state.Done
-		err := j.hub.fetchBlob(ctx, j.name, j.commit, f, func(bytes int64) {
+		loaded, err := j.hub.fetchFile(ctx, j.name, j.commit, f, func(bytes int64) {
 			state.Done += bytes
 			j.hub.opt.Progress(state)
 		})
-		j.loaded += max(0, state.Done-before)
-		if err == nil {
-			err = cache.link(j.name, j.commit, f)
-		}
+		j.loaded += loaded
 		if err != nil {
 			return err
 		}

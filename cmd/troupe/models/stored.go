@@ -110,7 +110,7 @@ func commits(s *hub.Stored) []shown {
 
 func printCommits(w io.Writer, s *hub.Stored) {
 	for _, c := range s.Commits {
-		fmt.Fprintf(w, "%s@%s\t%s\t%s\n", s.Name, c.Commit[:min(12, len(c.Commit))], units.Bytes(c.Bytes), strings.Join(c.Revisions, ", "))
+		fmt.Fprintf(w, "%s@%s\t%s\t%s\n", s.Name, c.Commit, units.Bytes(c.Bytes), strings.Join(c.Revisions, ", "))
 		for _, f := range c.Files {
 			fmt.Fprintf(w, "  %s\t%s\t\n", f.Path, units.Bytes(f.Size))
 		}
