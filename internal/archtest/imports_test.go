@@ -131,8 +131,8 @@ var floors = []struct {
 // binary itself, which composes all commands.
 var (
 	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "cluster/wire/gen", "internal/archtest"}, labCommands...)
-	// labCommands measure, replay, look inside and steer from outside.
-	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/cluster", "cmd/troupe/health", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
+	// labCommands talk to servers, measure, replay, look inside and steer from outside.
+	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/chat", "cmd/troupe/cluster", "cmd/troupe/health", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
 )
 
 const binary = "cmd/troupe"

@@ -132,6 +132,23 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) ([]byte
 	return answer.Body, s.Check(answer, path)
 }
 
+// PostStream sends a document of JSON and opens the answer, which the caller reads as it
+// comes, and closes. Every status but 200 is an error that names a remedy.
+func (s *Server) PostStream(ctx context.Context, path string, document []byte) (io.ReadCloser, error) {
+	response, err := s.send(ctx, http.MethodPost, path, nil, document)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, nil
+	}
+	answer, err := s.read(response)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.Check(answer, path)
+}
+
 // Stream opens an answer that the caller reads as it comes, and closes. refused means
 // that the server understood the request and will refuse it again.
 func (s *Server) Stream(ctx context.Context, path string, query url.Values) (body io.ReadCloser, refused bool, err error) {

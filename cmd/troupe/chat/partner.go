@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/lab/load/wire"
+	"github.com/troupe-engine/troupe/lab/serverapi"
+)
+
+// partner answers a conversation and writes the text as it comes.
+type partner interface {
+	name() string
+	answer(ctx context.Context, messages []node.Message, write func(string) error) (*node.Answer, error)
+}
+
+// here is a model in this process.
+type here struct {
+	node     *node.Node
+	sampling node.Sampling
+}
+
+func (h *here) name() string { return h.node.Name }
+
+func (h *here) answer(ctx context.Context, messages []node.Message, write func(string) error) (*node.Answer, error) {
+	ids, err := h.node.EncodeChat(ctx, messages)
+	if err != nil {
+		return nil, err
+	}
+	return h.node.Complete(ctx, ids, h.sampling, false, write)
+}
+
+// away is a running server, of any kind that has OpenAI's API.
+type away struct {
+	server *serverapi.Server
+	model  string
+	body   map[string]any // parameters of each request
+}
+
+// newAway asks a server for its first model.
+func newAway(ctx context.Context, server *serverapi.Server, s node.Sampling) (*away, error) {
+	text, err := server.Get(ctx, "/v1/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Data []struct{ ID string } }
+	if err := json.Unmarshal(text, &list); err != nil || len(list.Data) == 0 {
+		return nil, fmt.Errorf("the server at %s lists no models; check --url", server.Base)
+	}
+	a := &away{server, list.Data[0].ID, map[string]any{"model": list.Data[0].ID, "stream": true, "stream_options": map[string]any{"include_usage": true}}}
+	if s.MaxTokens > 0 {
+		a.body["max_tokens"] = s.MaxTokens
+	}
+	for flag, value := range map[string]any{"temperature": s.Temperature, "top-p": s.TopP, "top-k": s.TopK, "seed": s.Seed} {
+		if s.Set(flag) {
+			a.body[strings.ReplaceAll(flag, "-", "_")] = value
+		}
+	}
+	return a, nil
+}
+
+func (a *away) name() string { return a.model + " at " + a.server.Base.String() }
+
+// chunk is an event of a stream.
+type chunk struct {
+	Choices []struct {
+		Delta  struct{ Content string }
+		Finish string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Details    struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+	Error *struct{ Message string }
+}
+
+func (a *away) answer(ctx context.Context, messages []node.Message, write func(string) error) (*node.Answer, error) {
+	a.body["messages"] = messages
+	document, err := json.Marshal(a.body)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := a.server.PostStream(ctx, "/v1/chat/completions", document)
+	if err != nil {
+		return nil, stopped(ctx, err)
+	}
+	defer stream.Close()
+	whole, ended := &node.Answer{}, false
+	each := func(_, data []byte) error {
+		if string(data) == "[DONE]" {
+			ended = true
+			return nil
+		}
+		var c chunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			return errors.New("the server has sent an event that is not JSON")
+		}
+		if c.Error != nil {
+			return errors.New(c.Error.Message)
+		}
+		if c.Usage != nil {
+			whole.Usage = node.Usage{Prompt: c.Usage.Prompt, Completion: c.Usage.Completion, Cached: c.Usage.Details.Cached}
+		}
+		for _, choice := range c.Choices {
+			whole.Text += choice.Delta.Content
+			if choice.Finish != "" {
+				whole.Finish = choice.Finish
+			}
+			if err := write(choice.Delta.Content); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var events wire.Events
+	buffer := make([]byte, 32<<10)
+	for !ended {
+		n, err := stream.Read(buffer)
+		if failed := events.Feed(buffer[:n], each); failed != nil {
+			return nil, failed
+		}
+		switch {
+		case ended:
+		case errors.Is(err, io.EOF):
+			return nil, errors.New("the answer of the server ended early; send the message again")
+		case err != nil:
+			return nil, stopped(ctx, err)
+		}
+	}
+	return whole, nil
+}
+
+// stopped is the context's error if that has ended a request.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package chat
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+	"github.com/troupe-engine/troupe/testkit/commandline"
+)
+
+// A chat with a running server sends the whole conversation and the flags.
+func TestChatWithAServer(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	out := commandline.MustRun(t, cli.Root("test", New()), "Hello!\n/retry\n/history\n/quit\n", "chat", "--url", s.URL, "--temperature", "0", "--max-tokens", "5", "--seed", "3")
+	lines := strings.Split(out, "\n")
+	if len(lines) < 4 || len(lines[0]) < 5 || lines[0] != lines[1] || lines[2] != "user: Hello!" || lines[3] != "assistant: "+lines[0] {
+		t.Errorf("the conversation was\n%s", out)
+	}
+	if strings.Count(s.Logs(), `"path":"/v1/chat/completions"`) != 2 {
+		t.Errorf("the log says %s", s.Logs())
+	}
+}
+
+// What a server can do wrong is said, and the chat goes on.
+func TestChatWithABadServer(t *testing.T) {
+	for name, c := range map[string]struct{ answer, want string }{
+		"no JSON":  {"data: x\n\n", "an event that is not JSON"},
+		"an error": {`data: {"error": {"message": "out of order"}}` + "\n\n", "error: out of order"},
+		"cut":      {`data: {"choices": [{"delta": {"content": "Hel"}}]}` + "\n\n", "the answer of the server ended early"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				_, _ = w.Write([]byte(`{"data": [{"id": "m"}]}`))
+				return
+			}
+			_, _ = w.Write([]byte(c.answer))
+		}))
+		out := commandline.MustRun(t, cli.Root("test", New()), "Hello!\n/history\n/retry\n", "chat", "--url", server.URL)
+		if !strings.Contains(out, c.want) || strings.Contains(out, "user: Hello!") || !strings.Contains(out, "There is no message to answer again") {
+			t.Errorf("%s: %s", name, out)
+		}
+		server.Close()
+	}
+	if _, err := commandline.Run(t, cli.Root("test", New()), "", "chat", "--url", "http://127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "no server is running at") {
+		t.Errorf("no server: %v", err)
+	}
+	if _, err := commandline.Run(t, cli.Root("test", New()), "", "chat", "--url", "http://127.0.0.1:1", "--threads", "2"); err == nil || !strings.Contains(err.Error(), "--threads has no effect with --url") {
+		t.Errorf("a setting of an engine: %v", err)
+	}
+}
