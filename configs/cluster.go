@@ -85,7 +85,7 @@ func (c *Cluster) Secure() bool { return c.CA != "" }
 func (c *Config) clusterSettings() []setting {
 	k := &c.Cluster
 	return []setting{
-		{key: "cluster-role", to: &k.Role, marks: serve, check: clusterRole,
+		{topic: "Cluster", key: "cluster-role", to: &k.Role, marks: serve, check: clusterRole,
 			usage: "what this node does in a cluster: gateway (answers clients, computes nothing), engine (computes for gateways) or both. Default: no cluster, one process does everything"},
 		{key: "cluster-name", to: &k.Name, marks: serve, check: clusterName,
 			usage: "name of the cluster; nodes of other clusters are refused. Certificates contain it"},

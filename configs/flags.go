@@ -2,25 +2,36 @@ package configs
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 )
 
 // AddFlags declares a flag for every setting.
-func AddFlags(flags *pflag.FlagSet) { addFlags(flags, Default().settings()) }
+func AddFlags(flags *pflag.FlagSet) { addFlags(flags, Default().settings(), 0) }
+
+// TopicOfFlag is the annotation of a flag with the topic of its setting.
+const TopicOfFlag = "topic"
 
 // AddEngineFlags declares a flag for every setting that has an effect without a server.
 func AddEngineFlags(flags *pflag.FlagSet) {
-	addFlags(flags, slices.DeleteFunc(Default().settings(), func(s setting) bool { return s.is(serve) }))
+	addFlags(flags, Default().settings(), serve)
 }
 
-func addFlags(flags *pflag.FlagSet, list []setting) {
+// addFlags declares the flags of settings without a mark.
+func addFlags(flags *pflag.FlagSet, list []setting, without mark) {
+	topic := ""
 	for _, s := range list {
+		topic = cmp.Or(s.topic, topic)
+		if s.is(without) {
+			continue
+		}
 		addFlag(flags, s.key, s.usage, s.value())
 		if s.alias != "" {
 			addFlag(flags, s.alias, "alias of --"+s.key, s.value())
+		}
+		for _, name := range s.names() {
+			flags.Lookup(name).Annotations = map[string][]string{TopicOfFlag: {topic}}
 		}
 	}
 }

@@ -25,6 +25,7 @@ type setting struct {
 	check check  // of the value; nil: any value is valid
 	usage string // what users read: unit, meaning of zero, example
 	alias string // a second name, or ""
+	topic string // of this setting and of those after it; "": that of the one before
 }
 
 func (s *setting) names() []string {
@@ -32,6 +33,16 @@ func (s *setting) names() []string {
 		return []string{s.key}
 	}
 	return []string{s.key, s.alias}
+}
+
+// Topics are the groups of the settings, in order.
+func Topics() (names []string) {
+	for _, s := range Default().settings() {
+		if s.topic != "" {
+			names = append(names, s.topic)
+		}
+	}
+	return names
 }
 
 func (s *setting) is(m mark) bool { return s.marks&m != 0 }
@@ -42,7 +53,7 @@ func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() 
 func (c *Config) settings() []setting {
 	return append([]setting{
 		// What is served, and on what.
-		{key: "model", alias: "model-path", to: &c.Model, usage: "model: a directory in Hugging Face format, a GGUF file, or the name of a model on Hugging Face's hub as ORG/REPO[:QUANT][@REVISION], which is downloaded once. Default: the embedded model. Example: Qwen/Qwen2.5-0.5B-Instruct"},
+		{topic: "Model and device", key: "model", alias: "model-path", to: &c.Model, usage: "model: a directory in Hugging Face format, a GGUF file, or the name of a model on Hugging Face's hub as ORG/REPO[:QUANT][@REVISION], which is downloaded once. Default: the embedded model. Example: Qwen/Qwen2.5-0.5B-Instruct"},
 		{key: "model-aliases", to: &c.ModelAliases, check: each(isAlias, "NAME=MODEL, for example small=Qwen/Qwen2.5-0.5B-Instruct"),
 			usage: "short names for models, which can be used as model. Example: small=Qwen/Qwen2.5-0.5B-Instruct"},
 		{key: "served-model-name", to: &c.ServedModelName, usage: "model name in the API. Default: the name of the directory or file, or the name on the hub"},
@@ -65,7 +76,7 @@ func (c *Config) settings() []setting {
 			usage: "type to which the CPU device converts the weight matrices while loading: auto (as stored), f32, bf16, f16, q8_0 or q4_0. Norms and biases stay f32, the output matrix stays at q8_0 or better, and matrices whose row length is not a multiple of 32 keep their type. Example: q8_0 halves the memory of bf16 and doubles the decode speed"},
 
 		// The HTTP server, and the limits of open and waiting requests.
-		{key: "host", to: &c.HTTP.Host, marks: serve, usage: "address to listen on; 0.0.0.0: every interface"},
+		{topic: "HTTP server and limits", key: "host", to: &c.HTTP.Host, marks: serve, usage: "address to listen on; 0.0.0.0: every interface"},
 		{key: "port", to: &c.HTTP.Port, marks: serve, check: within(0, 65535), usage: "port to listen on; 0: any free port"},
 		{key: "admin-address", to: &c.AdminAddress, marks: serve,
 			usage: "address of the profiler (pprof), separate from the API. Default: off. Example: 127.0.0.1:6060"},
@@ -111,7 +122,7 @@ func (c *Config) settings() []setting {
 		{key: "log-format", to: &c.LogFormat, check: oneOf("auto", "text", "json"), usage: "text, json or auto (text on a terminal, JSON otherwise)"},
 
 		// The scheduler.
-		{key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve, check: within(1, 64),
+		{topic: "Scheduler", key: "data-parallel-size", alias: "dp-size", to: &c.DataParallel, marks: serve, check: within(1, 64),
 			usage: "number of engines behind one server. Each has its own KV pool, prefix cache and share of the threads; weights are shared. If one fails, its requests continue on the others. Example: 2 on a machine with two sockets"},
 		{key: "load-balance-method", to: &c.LoadBalance, marks: serve, check: oneOf(route.Policies()...),
 			usage: "with data-parallel-size above 1, which engine serves a request: cache-aware (the engine with the shortest expected time to first token, by cached prefix and load), least-loaded, round-robin or random"},
@@ -151,7 +162,7 @@ func (c *Config) settings() []setting {
 		{key: "debug-chaos", to: &c.Chaos, marks: serve, usage: "allow the action crash of troupe cluster, which makes an actor panic at its next message. For tests"},
 
 		// The KV pool and the prefix cache.
-		{key: "mem-fraction-static", to: &c.Pool.MemFraction, check: within(0.0, 1),
+		{topic: "KV pool and prefix cache", key: "mem-fraction-static", to: &c.Pool.MemFraction, check: within(0.0, 1),
 			usage: "share of the available memory for weights, workspace and KV pool, above 0 and up to 1; 0: the device's default (CPU: 0.5)"},
 		{key: "max-total-tokens", to: &c.Pool.MaxTotalTokens, check: within(0, 1<<40),
 			usage: "upper limit on the tokens of the KV pool; 0: what memory allows. Example: 65536"},

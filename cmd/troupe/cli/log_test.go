@@ -7,8 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 )
 
 // hostile has every kind of control character that the filter removes.
@@ -66,6 +69,27 @@ func TestLogLinesSteerNoTerminal(t *testing.T) {
 			if err := json.Unmarshal([]byte(got[:strings.Index(got, "\n")]), &first); err != nil || first["path"] != hostile {
 				t.Errorf("%s: reads as %q: %v", name, first["path"], err)
 			}
+		}
+	}
+}
+
+// A person reads amounts with units; a program reads plain numbers.
+func TestUnitsInLogs(t *testing.T) {
+	for text, want := range map[bool]string{
+		true:  "memory: 96.0 MiB for the KV pool, which holds 65 536 tokens of at most 64 running requests (limited by max-running-requests); 3.7 MiB for weights, 4.8 MiB for workspace; 22.97 GiB was available.",
+		false: `"kv_pool_bytes":100663296`,
+	} {
+		var out bytes.Buffer
+		log := newLog(&out, text, false)
+		log.Info().Int64("kv_pool_bytes", 96<<20).Int("tokens", 65536).Int("max_running_requests", 64).Str("bound", "max-running-requests").
+			Int64("weights_bytes", 3892992).Int64("workspace_bytes", 5013504).Int64("available_bytes", 24664000000).Msg(node.MemoryPlanMessage)
+		log.Info().Dur("took_ms", 27417807*time.Nanosecond).Int64("done_bytes", 3<<30).Int("steps", 7).Msg("something")
+		line := out.String()
+		if !strings.Contains(line, want) {
+			t.Errorf("%s lacks %s", line, want)
+		}
+		if text && (!strings.Contains(line, "took=27.42ms") || !strings.Contains(line, "done=\"3.00 GiB\"") || !strings.Contains(line, "steps=7")) {
+			t.Errorf("the units are missing: %s", line)
 		}
 	}
 }

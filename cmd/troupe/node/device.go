@@ -63,7 +63,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		}
 		plan.Int64(name, f.Value)
 	}
-	plan.Str("bound", n.Plan.Bound).Msg("memory plan")
+	plan.Str("bound", n.Plan.Bound).Msg(MemoryPlanMessage)
 	for _, w := range n.Plan.Warnings {
 		n.opt.Log.Warn().Msg(w)
 	}

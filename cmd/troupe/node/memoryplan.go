@@ -17,6 +17,9 @@ type DeviceMemory struct {
 	Own         bool       // the device does not share its memory with other programs
 }
 
+// MemoryPlanMessage is the message of the log line with the memory plan.
+const MemoryPlanMessage = "memory plan"
+
 // PlanMemory sizes the KV pool for a model.
 func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Plan, gpu.DType, error) {
 	dtype := gpu.BF16
