@@ -19,7 +19,7 @@ func TestChatWithAServer(t *testing.T) {
 	if len(lines) < 4 || len(lines[0]) < 5 || lines[0] != lines[1] || lines[2] != "user: Hello!" || lines[3] != "assistant: "+lines[0] {
 		t.Errorf("the conversation was\n%s", out)
 	}
-	if strings.Count(s.Logs(), `"path":"/v1/chat/completions"`) != 2 {
+	if strings.Count(s.Logs(), `"message":"request accepted"`) != 2 {
 		t.Errorf("the log says %s", s.Logs())
 	}
 }
