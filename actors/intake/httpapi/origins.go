@@ -10,14 +10,14 @@ import (
 
 // harmless are the endpoints that only read and cost very little. Pages of other
 // origins may call them, as links do; browsers hide the answer. All others act.
-var harmless = []string{"/livez", "/readyz", "/health", "/v1/models", "/server_info", "/get_server_info", "/metrics"}
+var harmless = []string{"/livez", "/readyz", "/health", "/v1/models", "/server_info", "/get_server_info", "/metrics", "/"}
 
 // acts reports whether a request does more than read.
 func acts(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return true
 	}
-	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/")
+	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/") && !strings.HasPrefix(r.URL.Path, "/page/")
 }
 
 // withOrigins refuses what browsers send for pages of foreign origins.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi/page"
 )
 
 // handler is an endpoint; an error it returns has not been written yet.
@@ -92,6 +94,29 @@ func instead(path string) string {
 	return "to generate text use /v1/chat/completions, /v1/completions or /generate"
 }
 
+func unknownEndpoint(r *http.Request) *apiError {
+	return newError(http.StatusNotFound).coded("not_found").
+		say("unknown endpoint %s; %s", clip(r.URL.Path, 128), own(instead(r.URL.Path)))
+}
+
+// browserPage shows the chat page to browsers. Programs get what they get elsewhere.
+func (s *Server) browserPage(w http.ResponseWriter, r *http.Request) *apiError {
+	if !page.Wants(r) || !files.Serve(w, r, "") {
+		return unknownEndpoint(r)
+	}
+	return nil
+}
+
+func (s *Server) pageFile(w http.ResponseWriter, r *http.Request) *apiError {
+	if !files.Serve(w, r, r.PathValue("file")) {
+		return unknownEndpoint(r)
+	}
+	return nil
+}
+
+// files are those of the page.
+var files = page.New()
+
 // Handler serves every endpoint, within request ids, access log, CORS and keys.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -107,9 +132,12 @@ func (s *Server) Handler() http.Handler {
 				say("%s is not allowed for %s; use %s", r.Method, clip(r.URL.Path, 128), own(method))
 		}))
 	}
+	if s.Node == nil {
+		mux.HandleFunc("GET /{$}", s.withErrors(s.browserPage))
+		mux.HandleFunc("GET /page/{file}", s.withErrors(s.pageFile))
+	}
 	rest := func(w http.ResponseWriter, r *http.Request) *apiError {
-		return newError(http.StatusNotFound).coded("not_found").
-			say("unknown endpoint %s; %s", clip(r.URL.Path, 128), own(instead(r.URL.Path)))
+		return unknownEndpoint(r)
 	}
 	if s.Node != nil {
 		rest = s.withKey(forUsers, s.Node.misdirected)

@@ -1,0 +1,309 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/troupe-engine/troupe/actors/intake/httpapi/page"
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
+)
+
+// browser is a headless Chromium with one tab.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu       sync.Mutex // of what its events add
+	problems []string
+}
+
+// openBrowser opens a page, and fails the test at a request to another server, at an error
+// in the console, and at an exception.
+func openBrowser(t *testing.T, address string) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("TROUPE_TOOLS") != "" {
+			t.Fatal("TROUPE_TOOLS is set, but there is no chromium")
+		}
+		t.Skip("needs chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	ctx, end := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(end)
+	ctx, closeTab := chromedp.NewContext(ctx)
+	t.Cleanup(closeTab)
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	t.Cleanup(stop)
+	b := &browser{t: t, ctx: ctx}
+	home, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := func(format string, args ...any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.problems = append(b.problems, fmt.Sprintf(format, args...))
+	}
+	if err := chromedp.Listen(ctx, func(event any) {
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			if u, err := url.Parse(e.Request.URL); err != nil || u.Host != home.Host && u.Scheme != "blob" && u.Scheme != "data" {
+				problem("a foreign request: %s", e.Request.URL)
+			}
+		case *runtime.EventExceptionThrown:
+			problem("an exception: %s", e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.EntryLevelError {
+				problem("an error in the console: %s %s", e.Entry.Text, e.Entry.URL)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, p := range b.problems {
+			t.Error(p)
+		}
+	})
+	b.run(chromedp.Navigate(address))
+	b.until(`document.querySelectorAll("#model option").length > 0`)
+	return b
+}
+
+func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](b *browser, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return value
+}
+
+// until waits for an expression to be true in the page.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+		b.t.Fatalf("waiting for %s: %v", expression, err)
+	}
+}
+
+// say sends a message and waits for its answer.
+func (b *browser) say(text string) {
+	b.t.Helper()
+	n := eval[int](b, `document.querySelectorAll("article.assistant").length`)
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), text+"\r"))
+	b.until(fmt.Sprintf(`document.querySelectorAll("article.assistant .tools").length > %d`, n))
+}
+
+const lastAnswer = `[...document.querySelectorAll("article.assistant .body")].at(-1).textContent`
+
+func TestAConversationInABrowser(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{Context: 2048, Pages: 4096})
+	b := openBrowser(t, s.URL)
+	b.run(chromedp.Click(chromedp.CSS("#settings-button")), chromedp.SetValue(chromedp.CSS("#max_tokens"), "12"), chromedp.SetValue(chromedp.CSS("#seed"), "5"),
+		chromedp.SetValue(chromedp.CSS("#temperature"), "0"))
+	eval[any](b, `for (const id of ["max_tokens", "seed", "temperature"]) document.getElementById(id).dispatchEvent(new Event("change")); null`)
+	b.say("Hello!")
+	first := eval[string](b, lastAnswer)
+	if len(first) < 3 {
+		t.Fatalf("the answer is %q", first)
+	}
+	if note := eval[string](b, `[...document.querySelectorAll("article.assistant .tools span")].at(-1).textContent`); !strings.Contains(note, "12 tokens") || !strings.Contains(note, "limit") {
+		t.Errorf("the note is %q", note)
+	}
+	b.say("And then?")
+	// It is there after a reload.
+	b.run(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("article.assistant .tools")))
+	if n := eval[int](b, `document.querySelectorAll("article").length`); n != 4 {
+		t.Errorf("%d messages after a reload", n)
+	}
+	b.until(`document.querySelectorAll("#model option").length === 1`)
+	// Regenerated with the same seed, the answer is the same.
+	second := eval[string](b, lastAnswer)
+	eval[any](b, `void [...document.querySelectorAll("article.assistant button")].findLast((b) => b.textContent === "Regenerate").click()`)
+	b.until(`document.querySelector("#stop").hidden && document.querySelectorAll("article.assistant .tools").length === 2`)
+	if got := eval[string](b, lastAnswer); got != second {
+		t.Errorf("regenerated: %q, want %q", got, second)
+	}
+	// Editing the first message drops what came after it.
+	eval[any](b, `void [...document.querySelectorAll("article.user button")].find((b) => b.textContent === "Edit").click()`)
+	if text := eval[string](b, `document.querySelector("#text").value`); text != "Hello!" {
+		t.Errorf("the edited text is %q", text)
+	}
+	b.say("")
+	if got := eval[string](b, lastAnswer); got != first {
+		t.Errorf("the same message again: %q, want %q", got, first)
+	}
+	if n := eval[int](b, `document.querySelectorAll("article").length`); n != 2 {
+		t.Errorf("%d messages after an edit", n)
+	}
+	// Stopping keeps what has come.
+	eval[any](b, `document.getElementById("max_tokens").value = ""; document.getElementById("max_tokens").dispatchEvent(new Event("change")); null`)
+	s.Hold()
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Long\r"), chromedp.WaitVisible(chromedp.CSS("#stop")), chromedp.KeyEvent("\x1b"))
+	b.until(`document.querySelector("#stop").hidden`)
+	s.Resume()
+	s.WaitIdle(t)
+	// A second conversation, and both are there.
+	b.run(chromedp.Click(chromedp.CSS("#new")))
+	b.say("Another one")
+	if n := eval[int](b, `document.querySelectorAll("#conversations li").length`); n != 2 {
+		t.Errorf("%d conversations", n)
+	}
+	pictures(b)
+}
+
+// pictures are taken for people, if TROUPE_PICTURES names a folder.
+func pictures(b *browser) {
+	b.t.Helper()
+	dir := os.Getenv("TROUPE_PICTURES")
+	if dir == "" {
+		return
+	}
+	for _, width := range []int64{390, 1440} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.run(chromedp.EmulateViewport(width, 844))
+			media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+				b.t.Fatal(err)
+			}
+			image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.png", width, scheme)), image, 0o644); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// scripted is a server with the page whose model says what a test wants.
+func scripted(t *testing.T, answer func(send func(text string))) string {
+	p := page.New()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, "") })
+	mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, r.PathValue("file")) })
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data": [{"id": "m"}]}`) })
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		answer(func(text string) {
+			quoted, _ := json.Marshal(text)
+			fmt.Fprintf(w, "data: {\"choices\": [{\"delta\": {\"content\": %s}}]}\n\n", quoted)
+			w.(http.Flusher).Flush()
+		})
+		fmt.Fprint(w, "data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n")
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server.URL
+}
+
+// Whatever a model writes stays text.
+func TestAHostileAnswerStaysText(t *testing.T) {
+	hostile := "<script>window.bad = 1</script>\n\n<img src=x onerror=\"window.bad = 1\">\n\n[a](javascript:window.bad=1) [b](data:text/html,x) <a href=\"http://evil.example\">c</a>\n\n" +
+		"`<b>` **<i>bold</i>** ![p](http://evil.example/p.png)\n\n```html\n<script>window.bad = 1</script>\n```\n\n| <u>a</u> | b |\n|---|---|\n| <script>window.bad=1</script> | d |\n\n- <svg onload=window.bad=1>\n"
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		for _, c := range hostile { // in pieces, so that every state is shown
+			send(string(c))
+		}
+	}))
+	b.say("Be hostile.")
+	if eval[bool](b, `"bad" in window`) {
+		t.Error("a script ran")
+	}
+	if n := eval[int](b, `document.querySelectorAll("#messages script, #messages img, #messages svg, #messages i, #messages u, #messages iframe").length`); n != 0 {
+		t.Errorf("%d elements of the answer are in the page", n)
+	}
+	if links := eval[[]string](b, `[...document.querySelectorAll("#messages a")].map((a) => a.href)`); slices.ContainsFunc(links, func(to string) bool { return !strings.HasPrefix(to, "http://evil.example/") }) {
+		t.Errorf("the links are %q", links) // addresses of web pages are links that a person may follow
+	}
+	text := eval[string](b, lastAnswer)
+	for _, want := range []string{"<script>window.bad = 1</script>", "<img src=x onerror=", "javascript:window.bad=1", "<svg onload=window.bad=1>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %s: %s", want, text)
+		}
+	}
+	if n := eval[int](b, `document.querySelectorAll("#messages table, #messages pre, #messages strong, #messages ul").length`); n != 4 {
+		t.Errorf("%d elements of Markdown", n)
+	}
+}
+
+// A line of a megabyte, in many pieces, is shown whole, and the page still answers.
+func TestALineOfAMegabyte(t *testing.T) {
+	piece := strings.Repeat("*_`[a](b ", 57)
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		for range (1 << 20) / len(piece) {
+			send(piece)
+		}
+		send("\n\nthe **end**")
+	}))
+	b.say("Write a long line.")
+	if n := eval[int](b, lastAnswer+".length"); n < 1<<20-len(piece) {
+		t.Errorf("%d characters are shown", n)
+	}
+	if text := eval[string](b, `[...document.querySelectorAll("article.assistant strong")].at(-1).textContent`); text != "end" {
+		t.Errorf("after it comes %q", text)
+	}
+}
+
+// What a model thinks is folded.
+func TestThoughtsAreFolded(t *testing.T) {
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		for _, c := range "<think>\nHm, *well*.\n</think>\n\nThe answer is **42**." {
+			send(string(c))
+		}
+	}))
+	b.say("What is it?")
+	if text := eval[string](b, lastAnswer); text != "The answer is 42." {
+		t.Errorf("the answer is %q", text)
+	}
+	if open := eval[bool](b, `document.querySelector("details").open`); open {
+		t.Error("the thoughts are open")
+	}
+	if text := eval[string](b, `document.querySelector("details").textContent`); !strings.Contains(text, "Hm, *well*.") {
+		t.Errorf("the thoughts are %q", text)
+	}
+}

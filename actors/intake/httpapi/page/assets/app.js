@@ -1,0 +1,255 @@
+// The page's state, and what its buttons do.
+import * as store from "./store.js";
+import * as exports from "./export.js";
+import { chat, models } from "./stream.js";
+import { Live, message, split } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+const numbers = ["temperature", "top_p", "top_k", "max_tokens", "seed"];
+
+let list = store.load();
+if (list.length === 0) list.unshift(store.create());
+let current = list[0];
+let running = null; // AbortController of the answer that comes
+
+function say(text, bad = false) {
+  $("status").textContent = text;
+  $("status").classList.toggle("bad", bad);
+}
+
+function keep() {
+  current.title = store.title(current);
+  const dropped = store.save(list);
+  if (dropped > 0) say(`The browser's storage is full: ${dropped} of the oldest conversations were removed.`, true);
+}
+
+function showList() {
+  $("conversations").replaceChildren(...list.map((c) => {
+    const li = document.createElement("li"), b = document.createElement("button");
+    b.type = "button";
+    b.textContent = c.title || store.title(c);
+    if (c === current) b.setAttribute("aria-current", "true");
+    b.addEventListener("click", () => open(c));
+    li.append(b);
+    return li;
+  }));
+}
+
+function showMessages() {
+  const last = current.messages.length - 1;
+  $("messages").replaceChildren(...current.messages.map((m, i) => message(m, {
+    edit: m.role === "user" ? () => edit(i) : null,
+    again: m.role === "assistant" && i === last ? again : null,
+  })));
+  scroll(true);
+}
+
+function showSettings() {
+  $("system").value = current.system;
+  for (const name of numbers) $(name).value = current.settings[name] ?? "";
+  $("key").value = store.key.get();
+}
+
+function open(c) {
+  running?.abort();
+  current = c;
+  side(false);
+  say("");
+  showList();
+  showMessages();
+  showSettings();
+  $("text").focus();
+}
+
+// scroll follows an answer unless the reader has scrolled up.
+function scroll(always = false) {
+  const box = document.querySelector("main");
+  if (always || box.scrollHeight - box.scrollTop - box.clientHeight < 120) box.scrollTop = box.scrollHeight;
+}
+
+function busy(on) {
+  $("send").hidden = on;
+  $("stop").hidden = !on;
+}
+
+// answer asks the model to go on from the last message.
+async function answer() {
+  const conversation = current, live = new Live(), started = performance.now(), abort = new AbortController();
+  const messages = conversation.messages.map(({ role, content }) => ({ role, content: role === "assistant" ? split(content).answer : content }));
+  if (conversation.system.trim()) messages.unshift({ role: "system", content: conversation.system });
+  const body = { messages };
+  if ($("model").value) body.model = $("model").value;
+  for (const name of numbers) if (conversation.settings[name] !== undefined) body[name] = conversation.settings[name];
+  running = abort;
+  busy(true);
+  say("Waiting for the model…");
+  $("messages").append(live.element);
+  scroll(true);
+  let first = 0, finish = "", usage = null, failed = null;
+  try {
+    for await (const part of chat(body, abort.signal)) {
+      if (!first && (part.content || part.reasoning)) {
+        first = performance.now();
+        say("");
+      }
+      live.add(part);
+      finish = part.finish || finish;
+      usage = part.usage ?? usage;
+      scroll();
+    }
+  } catch (e) {
+    failed = e;
+  }
+  live.end();
+  if (running === abort) {
+    running = null;
+    busy(false);
+  }
+  const stopped = abort.signal.aborted;
+  if (live.content || live.thoughts) {
+    const m = { role: "assistant", content: live.content };
+    if (live.thoughts) m.thinking = live.thoughts;
+    m.note = note(usage, first - started, performance.now() - first, stopped ? "stopped" : failed ? "incomplete" : finish);
+    conversation.messages.push(m);
+  }
+  keep();
+  if (conversation !== current) return;
+  showList();
+  showMessages();
+  if (failed && !stopped) {
+    say(failed.message, true);
+    if (failed.status === 401) needsKey();
+  } else {
+    say("");
+  }
+}
+
+function note(usage, wait, time, finish) {
+  const parts = [];
+  if (usage) {
+    parts.push(`${usage.completion_tokens} tokens`);
+    if (usage.completion_tokens > 1 && time > 0) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
+  }
+  if (wait > 0) parts.push(`first after ${Math.round(wait)} ms`);
+  if (finish === "length") parts.push("ended at the limit of tokens");
+  if (finish === "stopped" || finish === "incomplete") parts.push(finish);
+  return parts.join(", ");
+}
+
+function needsKey() {
+  settings(true);
+  $("key").focus();
+}
+
+function send() {
+  const text = $("text").value;
+  if (!text.trim() || running) return;
+  current.messages.push({ role: "user", content: text });
+  $("text").value = "";
+  grow();
+  list = [current, ...list.filter((c) => c !== current)];
+  keep();
+  showList();
+  showMessages();
+  answer();
+}
+
+function again() {
+  if (running) return;
+  current.messages.pop();
+  showMessages();
+  answer();
+}
+
+// edit puts a message back into the composer, without what came after it.
+function edit(index) {
+  if (running) return;
+  $("text").value = current.messages[index].content;
+  current.messages.length = index;
+  keep();
+  showList();
+  showMessages();
+  grow();
+  $("text").focus();
+}
+
+function grow() {
+  $("text").rows = Math.min(12, $("text").value.split("\n").length);
+}
+
+function settings(show) {
+  $("settings").hidden = !show;
+  $("settings-button").setAttribute("aria-expanded", String(show));
+}
+
+function side(show) {
+  $("side").classList.toggle("open", show);
+  $("menu").setAttribute("aria-expanded", String(show));
+}
+
+async function connect() {
+  try {
+    const found = await models();
+    $("model").replaceChildren(...found.map((m) => new Option(m.id, m.id)));
+    say("");
+  } catch (e) {
+    say(e.status ? e.message : "The server cannot be reached. Is it still running?", true);
+    if (e.status === 401) needsKey();
+    if (e.status === 503) setTimeout(connect, 2000);
+  }
+}
+
+$("composer").addEventListener("submit", (e) => {
+  e.preventDefault();
+  send();
+});
+$("text").addEventListener("keydown", (e) => {
+  if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+    e.preventDefault();
+    send();
+  }
+});
+$("text").addEventListener("input", grow);
+$("stop").addEventListener("click", () => running?.abort());
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape") return;
+  running?.abort();
+  side(false);
+});
+$("new").addEventListener("click", () => {
+  const fresh = list.find((c) => c.messages.length === 0) ?? store.create();
+  list = [fresh, ...list.filter((c) => c !== fresh)];
+  open(fresh);
+});
+$("menu").addEventListener("click", () => side(!$("side").classList.contains("open")));
+$("settings-button").addEventListener("click", () => settings($("settings").hidden));
+$("system").addEventListener("change", () => {
+  current.system = $("system").value;
+  keep();
+});
+for (const name of numbers) {
+  $(name).addEventListener("change", () => {
+    const value = $(name).valueAsNumber;
+    if (Number.isNaN(value)) delete current.settings[name];
+    else current.settings[name] = value;
+    keep();
+  });
+}
+$("key").addEventListener("change", () => {
+  store.key.set($("key").value.trim());
+  connect();
+});
+$("export-markdown").addEventListener("click", () => exports.save("conversation.md", "text/markdown", exports.markdown(current)));
+$("export-json").addEventListener("click", () => exports.save("conversation.json", "application/json", JSON.stringify(current, null, 2)));
+$("delete").addEventListener("click", () => {
+  running?.abort();
+  list = list.filter((c) => c !== current);
+  if (list.length === 0) list.push(store.create());
+  open(list[0]);
+  keep();
+});
+
+showList();
+showMessages();
+showSettings();
+connect();

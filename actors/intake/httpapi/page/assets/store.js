@@ -1,0 +1,47 @@
+// Conversations in the browser's storage. Nothing leaves the browser but requests.
+// A conversation: {id, title, system, settings, messages: [{role, content, thinking?, note?}]}.
+
+const place = "troupe.conversations";
+const mostConversations = 100;
+
+export function load() {
+  try {
+    const list = JSON.parse(localStorage.getItem(place) ?? "[]");
+    return Array.isArray(list) ? list.filter((c) => c && typeof c.id === "string" && Array.isArray(c.messages)) : [];
+  } catch {
+    return []; // another program's text, or no storage
+  }
+}
+
+// save keeps the newest conversations, as many as the storage has room for. It returns how
+// many were dropped, oldest first.
+export function save(list) {
+  let dropped = Math.max(0, list.length - mostConversations);
+  list.length -= dropped;
+  for (;;) {
+    try {
+      localStorage.setItem(place, JSON.stringify(list));
+      return dropped;
+    } catch (e) {
+      if (list.length <= 1) return dropped; // even one is too long, or storage is off
+      list.pop();
+      dropped++;
+    }
+  }
+}
+
+export function create() {
+  return { id: crypto.getRandomValues(new Uint32Array(2)).join("-"), title: "", system: "", settings: {}, messages: [] };
+}
+
+// title is the beginning of the first message.
+export function title(c) {
+  const first = c.messages.find((m) => m.role === "user");
+  return first ? [...first.content.trim().replace(/\s+/g, " ")].slice(0, 60).join("") : "New conversation";
+}
+
+// The key is kept for this tab only.
+export const key = {
+  get: () => sessionStorage.getItem("troupe.key") ?? "",
+  set: (value) => (value ? sessionStorage.setItem("troupe.key", value) : sessionStorage.removeItem("troupe.key")),
+};
