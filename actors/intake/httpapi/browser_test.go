@@ -153,6 +153,9 @@ func TestAConversationInABrowser(t *testing.T) {
 	if note := eval[string](b, `[...document.querySelectorAll("article.assistant .tools span")].at(-1).textContent`); !strings.Contains(note, "12 tokens") || !strings.Contains(note, "limit") {
 		t.Errorf("the note is %q", note)
 	}
+	if text := eval[string](b, `document.querySelector("#text").value`); text != "" {
+		t.Errorf("after a message was sent, %q is left", text)
+	}
 	b.say("And then?")
 	// It is there after a reload.
 	b.run(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("article.assistant .tools")))

@@ -11,6 +11,7 @@ let list = store.load();
 if (list.length === 0) list.unshift(store.create());
 let current = list[0];
 let running = null; // AbortController of the answer that comes
+let sending = false; // the last key was the one that sends
 
 function say(text, bad = false) {
   $("status").textContent = text;
@@ -204,10 +205,15 @@ $("composer").addEventListener("submit", (e) => {
   send();
 });
 $("text").addEventListener("keydown", (e) => {
-  if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+  sending = e.key === "Enter" && !e.shiftKey && !e.isComposing;
+  if (sending) {
     e.preventDefault();
     send();
   }
+});
+// Some keyboards insert the line break although the key was handled.
+$("text").addEventListener("beforeinput", (e) => {
+  if (sending && e.inputType === "insertLineBreak") e.preventDefault();
 });
 $("text").addEventListener("input", grow);
 $("stop").addEventListener("click", () => running?.abort());
