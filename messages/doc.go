@@ -26,6 +26,7 @@
 //	client                                    what intake sends on the channel of a call
 //	requests, params                          a request as the engine sees it; sampling parameters, log probabilities
 //	ids, roles, pagerun                       ids and epochs; the actors' roles; lists of KV pages
+//	snapshot                                  what an engine holds at one moment, for people
 //	header, outbox, metrics                   a message's engine and epoch; effects of a core; names of metrics
 //
 // # Protocol
@@ -43,6 +44,7 @@
 //	| ResumeOutput      | client → intake         | CallOutput if there is more     | of an ended call: ignored                          |
 //	| AskCacheFlush     | client → intake         | on its channel                  | refused while requests run or the engine is down   |
 //	| AskAudit          | client → intake         | on its channel                  | nil while the engine is down                       |
+//	| AskSnapshot       | client → intake         | on its channel                  | nil while the engine is down                       |
 //	| AskCacheTree      | client → intake         | on its channel                  | nil while the engine is down                       |
 //	| DescribeCache     | intake → cache          | CacheDescribed                  | of an older epoch: ignored; intake answers itself  |
 //	| CacheDescribed    | cache → intake          | none                            | answers the client's AskCacheTree                  |
@@ -79,7 +81,7 @@
 //	| AuditSlots        | former → cache          | AuditSlots                      | goes around the ring; no plan is opened until then |
 //	| AuditSlots        | cache → allocator       | AuditSlots                      | each owner adds its part                           |
 //	| AuditSlots        | allocator → former      | SlotsAudited if ticketed        | unbalanced: FailEpoch                              |
-//	| SlotsAudited      | former → intake         | none                            | answers the client's AskAudit                      |
+//	| SlotsAudited      | former → intake         | none                            | answers the client's AskAudit or AskSnapshot       |
 //	| DeadlinesDue      | intake → intake         | none                            | early: ignored; late: what is overdue is ended     |
 //	| SubscribeEvents   | client → observer       | EventsSubscribed on its channel | refused at the limit of readers                    |
 //	| DropSubscription  | client → observer       | none                            | of an ended subscription: ignored                  |

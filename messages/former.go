@@ -159,10 +159,14 @@ func (c PageCount) Balanced() bool {
 // former again; each adds its count. It follows the messages sent before it, so no
 // pages are in transfer when it is counted. Intake sends it with a Ticket; the batch
 // former sends its own without one.
+//
+// With a Snapshot, each owner also adds its pages to it, so that the audit checks them one
+// by one.
 type AuditSlots struct {
 	Header
-	Ticket Ticket
-	Count  PageCount
+	Ticket   Ticket
+	Count    PageCount
+	Snapshot *Snapshot // moved; nil: the audit only counts
 }
 
 func (*CandidatesWaiting) toFormer() {}

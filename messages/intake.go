@@ -197,6 +197,8 @@ type SlotsAudited struct {
 	Ticket Ticket
 	Count  PageCount
 	OK     bool
+	// Snapshots, moved, are those of the engines that are up, by number, if asked for.
+	Snapshots []*Snapshot
 }
 
 // DeadlinesDue wakes intake to end requests that have timed out.

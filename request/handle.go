@@ -36,7 +36,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 		c.startEpoch(m, out)
 	case *messages.EpochEnded:
 		c.endEpoch(now, m, out)
-	case *messages.AskCacheFlush, *messages.AskAudit, *messages.AskCacheTree:
+	case *messages.AskCacheFlush, *messages.AskAudit, *messages.AskSnapshot, *messages.AskCacheTree:
 		c.ask(msg, out)
 	case *messages.CacheDescribed:
 		if q, ok := asked[*messages.AskCacheTree](c, m.Header, m.Ticket, out); ok {
@@ -58,12 +58,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToIntake, out *messages.Ou
 			answer(q.Reply, why)
 		}
 	case *messages.SlotsAudited:
-		if q, ok := asked[*messages.AskAudit](c, m.Header, m.Ticket, out); ok {
-			if m.Count.Total == 0 { // none of several engines was up
-				m = nil
-			}
-			answer(q.Reply, m)
-		}
+		c.audited(now, m, out)
 	case *messages.DeadlinesDue:
 		c.endOverdue(now, m, out)
 	case *messages.ConfigureIntake:

@@ -1,6 +1,10 @@
 package request
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"time"
+
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // maxTickets bounds the open administrative questions.
 const maxTickets = 16
@@ -26,6 +30,8 @@ func (c *Core) ask(question messages.ToIntake, out *messages.Outbox) {
 		out.ToFormer(&messages.FlushCache{Header: t.engine.header, Ticket: t.nextTicket})
 	case *messages.AskAudit:
 		out.ToFormer(&messages.AuditSlots{Header: t.engine.header, Ticket: t.nextTicket})
+	case *messages.AskSnapshot:
+		out.ToFormer(&messages.AuditSlots{Header: t.engine.header, Ticket: t.nextTicket, Snapshot: &messages.Snapshot{}})
 	case *messages.AskCacheTree:
 		out.ToCache(&messages.DescribeCache{Header: t.engine.header, Ticket: t.nextTicket, Limits: q.Limits})
 	}
@@ -39,6 +45,8 @@ func refuseQuestion(question messages.ToIntake, why string) {
 	case *messages.ConfigureIntake:
 		answer(q.Reply, why)
 	case *messages.AskAudit:
+		answer(q.Reply, nil)
+	case *messages.AskSnapshot:
 		answer(q.Reply, nil)
 	case *messages.AskCacheTree:
 		answer(q.Reply, nil)
@@ -57,6 +65,41 @@ func asked[Q messages.ToIntake](c *Core, from messages.Header, id messages.Ticke
 	}
 	delete(t.tickets, id)
 	return question, true
+}
+
+// audited answers who has asked for an audit or a snapshot.
+func (c *Core) audited(now time.Duration, m *messages.SlotsAudited, out *messages.Outbox) {
+	up := m.Count.Total > 0 // else none of several engines was
+	if _, snapshot := c.table.tickets[m.Ticket].(*messages.AskSnapshot); snapshot {
+		if q, ok := asked[*messages.AskSnapshot](c, m.Header, m.Ticket, out); ok && up {
+			answer(q.Reply, c.table.describe(now, m))
+		} else if ok {
+			answer(q.Reply, nil)
+		}
+		return
+	}
+	if q, ok := asked[*messages.AskAudit](c, m.Header, m.Ticket, out); ok {
+		if !up {
+			m = nil
+		}
+		answer(q.Reply, m)
+	}
+}
+
+// describe adds the open requests to the snapshots of the engines.
+func (t *Table) describe(now time.Duration, m *messages.SlotsAudited) *messages.SnapshotTaken {
+	s := &messages.SnapshotTaken{OK: m.OK, Count: m.Count, Engines: m.Snapshots, Open: []messages.OpenRequest{}}
+	for _, e := range t.inOrder() {
+		if len(s.Open) == messages.MostOpenShown {
+			s.Hidden = len(t.entries) - len(s.Open)
+			break
+		}
+		s.Open = append(s.Open, messages.OpenRequest{
+			ID: e.id, UserID: e.call.user.id, Choice: e.index, Prompt: len(e.sub.Prompt), Output: len(e.output),
+			Priority: e.sub.Priority, Age: now - e.arrived, Held: e.place == placeHeld, Ended: e.finish != nil,
+		})
+	}
+	return s
 }
 
 // configure sets new limits, all or none. Open requests that exceed them go on.

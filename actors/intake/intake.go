@@ -4,7 +4,7 @@
 // dispatch plays queue, batch former, cache and supervisor for it.
 //
 //	Receives: SubmitRequests, AbortRequests, DropCall, ResumeOutput (client): calls;
-//	          AskCacheFlush, AskAudit, AskCacheTree (client): questions;
+//	          AskCacheFlush, AskAudit, AskSnapshot, AskCacheTree (client): questions;
 //	          DrainIntake, ConfigureIntake (owner): refuse new calls; new limits;
 //	          EpochStarted, EpochEnded (supervisor): whether requests can be submitted;
 //	          StepResults (former): tokens, and a RequestEnded for every released request;

@@ -106,7 +106,7 @@ func (e *Engine) handle(now time.Duration, msg messages.ToLink, out *messages.Ou
 	case *messages.FlushCache:
 		return nil, e.send(wire.EncodeFlush(&messages.FlushCache{Header: e.far(), Ticket: m.Ticket}), out)
 	case *messages.AuditSlots:
-		return nil, e.send(wire.EncodeAudit(&messages.AuditSlots{Header: e.far(), Ticket: m.Ticket}), out)
+		return nil, e.send(wire.EncodeAudit(&messages.AuditSlots{Header: e.far(), Ticket: m.Ticket, Snapshot: m.Snapshot}), out)
 	case *messages.DescribeCache:
 		return nil, e.send(wire.EncodeDescribe(&messages.DescribeCache{Header: e.far(), Ticket: m.Ticket, Limits: m.Limits}), out)
 	case *messages.StepResults: // back for reuse: the garbage collector has it
@@ -231,6 +231,9 @@ func (e *Engine) deliver(m messages.ToDispatch, out *messages.Outbox) error {
 		m.Header = e.header
 	case *messages.SlotsAudited:
 		m.Header = e.header
+		for _, s := range m.Snapshots {
+			s.Engine, s.Epoch = e.header.Engine, e.header.Epoch
+		}
 	case *messages.CacheDescribed:
 		m.Header = e.header
 	}

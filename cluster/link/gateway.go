@@ -109,7 +109,14 @@ func (g *Gateway) handle(now time.Duration, msg messages.ToLink, out *messages.O
 	case *messages.FlushRefused:
 		return nil, g.send(wire.EncodeFlushRefused(m), out)
 	case *messages.SlotsAudited:
-		return nil, g.send(wire.EncodeSlotsAudited(m), out)
+		if m.Snapshots == nil {
+			return nil, g.send(wire.EncodeSlotsAudited(m), out)
+		}
+		b, err := wire.EncodeSnapshot(m)
+		if err != nil {
+			return nil, err
+		}
+		return nil, g.sendBulk(out, b)
 	case *messages.CacheDescribed:
 		b, err := wire.EncodeCacheDescribed(m)
 		if err != nil {

@@ -72,7 +72,7 @@ func EncodeFlush(m *messages.FlushCache) *Frame {
 }
 
 func EncodeAudit(m *messages.AuditSlots) *Frame {
-	return &Frame{Body: &Frame_AuditSlots{&Ask{Epoch: uint32(m.Epoch), Ticket: uint64(m.Ticket)}}}
+	return &Frame{Body: &Frame_AuditSlots{&Ask{Epoch: uint32(m.Epoch), Ticket: uint64(m.Ticket), Snapshot: m.Snapshot != nil}}}
 }
 
 func EncodeDescribe(m *messages.DescribeCache) *Frame {
@@ -87,7 +87,11 @@ func DecodeDown(f *Frame, slot messages.EngineID) (messages.ToPortal, error) {
 	case *Frame_FlushCache:
 		return &messages.FlushCache{Header: header(slot, b.FlushCache.GetEpoch()), Ticket: messages.Ticket(b.FlushCache.GetTicket())}, nil
 	case *Frame_AuditSlots:
-		return &messages.AuditSlots{Header: header(slot, b.AuditSlots.GetEpoch()), Ticket: messages.Ticket(b.AuditSlots.GetTicket())}, nil
+		m := &messages.AuditSlots{Header: header(slot, b.AuditSlots.GetEpoch()), Ticket: messages.Ticket(b.AuditSlots.GetTicket())}
+		if b.AuditSlots.GetSnapshot() {
+			m.Snapshot = &messages.Snapshot{}
+		}
+		return m, nil
 	case *Frame_DescribeCache:
 		d := b.DescribeCache
 		for _, n := range []int64{d.GetDepth(), d.GetNodes(), d.GetTokens()} {

@@ -546,6 +546,7 @@ type Bulk struct {
 	//	*Bulk_CacheChanged
 	//	*Bulk_Finish
 	//	*Bulk_PromptLogprobs
+	//	*Bulk_Snapshot
 	Body          isBulk_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -633,6 +634,15 @@ func (x *Bulk) GetPromptLogprobs() *PromptLogprobs {
 	return nil
 }
 
+func (x *Bulk) GetSnapshot() *Snapshot {
+	if x != nil {
+		if x, ok := x.Body.(*Bulk_Snapshot); ok {
+			return x.Snapshot
+		}
+	}
+	return nil
+}
+
 type isBulk_Body interface {
 	isBulk_Body()
 }
@@ -662,6 +672,11 @@ type Bulk_PromptLogprobs struct {
 	PromptLogprobs *PromptLogprobs `protobuf:"bytes,5,opt,name=prompt_logprobs,json=promptLogprobs,proto3,oneof"`
 }
 
+type Bulk_Snapshot struct {
+	// From an engine to a gateway: the answer to audit_slots with a snapshot.
+	Snapshot *Snapshot `protobuf:"bytes,6,opt,name=snapshot,proto3,oneof"`
+}
+
 func (*Bulk_Enqueue) isBulk_Body() {}
 
 func (*Bulk_CacheDescribed) isBulk_Body() {}
@@ -671,6 +686,8 @@ func (*Bulk_CacheChanged) isBulk_Body() {}
 func (*Bulk_Finish) isBulk_Body() {}
 
 func (*Bulk_PromptLogprobs) isBulk_Body() {}
+
+func (*Bulk_Snapshot) isBulk_Body() {}
 
 // PromptLogprobs are log probabilities of a long prompt, which may take several of these.
 type PromptLogprobs struct {
@@ -1197,7 +1214,9 @@ type Ask struct {
 	// The engine's.
 	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The number of the question.
-	Ticket        uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Ticket uint64 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Of an audit: the answer is a Snapshot.
+	Snapshot      bool `protobuf:"varint,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1244,6 +1263,13 @@ func (x *Ask) GetTicket() uint64 {
 		return x.Ticket
 	}
 	return 0
+}
+
+func (x *Ask) GetSnapshot() bool {
+	if x != nil {
+		return x.Snapshot
+	}
+	return false
 }
 
 // Describe asks for a description of the prefix cache, with limits. 0: the engine's own.
@@ -1922,6 +1948,61 @@ func (x *Audited) GetPages() []int64 {
 	return nil
 }
 
+// Snapshot is what an engine holds at one moment, with the audit that came with it.
+type Snapshot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The counts.
+	Audited *Audited `protobuf:"bytes,1,opt,name=audited,proto3" json:"audited,omitempty"`
+	// The snapshots of the engine as a JSON list. Empty: too long to travel between nodes.
+	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Snapshot) Reset() {
+	*x = Snapshot{}
+	mi := &file_wire_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Snapshot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Snapshot) ProtoMessage() {}
+
+func (x *Snapshot) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
+func (*Snapshot) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Snapshot) GetAudited() *Audited {
+	if x != nil {
+		return x.Audited
+	}
+	return nil
+}
+
+func (x *Snapshot) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
 // Described is a description of the prefix cache, as people read it.
 type Described struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1941,7 +2022,7 @@ type Described struct {
 
 func (x *Described) Reset() {
 	*x = Described{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2034,7 @@ func (x *Described) String() string {
 func (*Described) ProtoMessage() {}
 
 func (x *Described) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2047,7 @@ func (x *Described) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Described.ProtoReflect.Descriptor instead.
 func (*Described) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Described) GetEpoch() uint32 {
@@ -2019,7 +2100,7 @@ type CacheChanged struct {
 
 func (x *CacheChanged) Reset() {
 	*x = CacheChanged{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2112,7 @@ func (x *CacheChanged) String() string {
 func (*CacheChanged) ProtoMessage() {}
 
 func (x *CacheChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2125,7 @@ func (x *CacheChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheChanged.ProtoReflect.Descriptor instead.
 func (*CacheChanged) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CacheChanged) GetEpoch() uint32 {
@@ -2081,7 +2162,7 @@ type CacheEvent struct {
 
 func (x *CacheEvent) Reset() {
 	*x = CacheEvent{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2174,7 @@ func (x *CacheEvent) String() string {
 func (*CacheEvent) ProtoMessage() {}
 
 func (x *CacheEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2187,7 @@ func (x *CacheEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheEvent.ProtoReflect.Descriptor instead.
 func (*CacheEvent) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CacheEvent) GetKind() uint32 {
@@ -2158,7 +2239,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2251,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2264,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Hello) GetProtocol() uint32 {
@@ -2304,7 +2385,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2397,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2410,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Model) GetName() string {
@@ -2408,7 +2489,7 @@ type OpenLink struct {
 
 func (x *OpenLink) Reset() {
 	*x = OpenLink{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2501,7 @@ func (x *OpenLink) String() string {
 func (*OpenLink) ProtoMessage() {}
 
 func (x *OpenLink) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2514,7 @@ func (x *OpenLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenLink.ProtoReflect.Descriptor instead.
 func (*OpenLink) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OpenLink) GetHello() *Hello {
@@ -2461,7 +2542,7 @@ type LinkOpened struct {
 
 func (x *LinkOpened) Reset() {
 	*x = LinkOpened{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2554,7 @@ func (x *LinkOpened) String() string {
 func (*LinkOpened) ProtoMessage() {}
 
 func (x *LinkOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2567,7 @@ func (x *LinkOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkOpened.ProtoReflect.Descriptor instead.
 func (*LinkOpened) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LinkOpened) GetKey() string {
@@ -2507,7 +2588,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2600,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2613,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Fetch) GetHash() string {
@@ -2555,7 +2636,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2648,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2661,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Report) GetKind() string {
@@ -2608,7 +2689,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2701,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2714,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Reported) GetAnswer() []byte {
@@ -2662,7 +2743,7 @@ type Texts struct {
 
 func (x *Texts) Reset() {
 	*x = Texts{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2755,7 @@ func (x *Texts) String() string {
 func (*Texts) ProtoMessage() {}
 
 func (x *Texts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2768,7 @@ func (x *Texts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Texts.ProtoReflect.Descriptor instead.
 func (*Texts) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Texts) GetFiles() map[string][]byte {
@@ -2739,7 +2820,7 @@ type Recommended struct {
 
 func (x *Recommended) Reset() {
 	*x = Recommended{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2832,7 @@ func (x *Recommended) String() string {
 func (*Recommended) ProtoMessage() {}
 
 func (x *Recommended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2845,7 @@ func (x *Recommended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recommended.ProtoReflect.Descriptor instead.
 func (*Recommended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Recommended) GetDoSample() bool {
@@ -2847,13 +2928,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\"/\n" +
 	"\x05Piece\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xda\x02\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x95\x03\n" +
 	"\x04Bulk\x126\n" +
 	"\aenqueue\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.EnqueueH\x00R\aenqueue\x12G\n" +
 	"\x0fcache_described\x18\x02 \x01(\v2\x1c.troupe.cluster.v1.DescribedH\x00R\x0ecacheDescribed\x12F\n" +
 	"\rcache_changed\x18\x03 \x01(\v2\x1f.troupe.cluster.v1.CacheChangedH\x00R\fcacheChanged\x123\n" +
 	"\x06finish\x18\x04 \x01(\v2\x19.troupe.cluster.v1.FinishH\x00R\x06finish\x12L\n" +
-	"\x0fprompt_logprobs\x18\x05 \x01(\v2!.troupe.cluster.v1.PromptLogprobsH\x00R\x0epromptLogprobsB\x06\n" +
+	"\x0fprompt_logprobs\x18\x05 \x01(\v2!.troupe.cluster.v1.PromptLogprobsH\x00R\x0epromptLogprobs\x129\n" +
+	"\bsnapshot\x18\x06 \x01(\v2\x1b.troupe.cluster.v1.SnapshotH\x00R\bsnapshotB\x06\n" +
 	"\x04body\"\x83\x01\n" +
 	"\x0ePromptLogprobs\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x0e\n" +
@@ -2902,10 +2984,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x14prompt_logprob_start\x18\x13 \x01(\x03R\x12promptLogprobStart\"0\n" +
 	"\x06Finish\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\x04R\x03ids\"3\n" +
+	"\x03ids\x18\x02 \x03(\x04R\x03ids\"O\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
-	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"|\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x1a\n" +
+	"\bsnapshot\x18\x03 \x01(\bR\bsnapshot\"|\n" +
 	"\bDescribe\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
@@ -2954,7 +3037,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x0e\n" +
 	"\x02ok\x18\x03 \x01(\bR\x02ok\x12\x14\n" +
-	"\x05pages\x18\x04 \x03(\x03R\x05pages\"\x87\x01\n" +
+	"\x05pages\x18\x04 \x03(\x03R\x05pages\"T\n" +
+	"\bSnapshot\x124\n" +
+	"\aaudited\x18\x01 \x01(\v2\x1a.troupe.cluster.v1.AuditedR\aaudited\x12\x12\n" +
+	"\x04json\x18\x02 \x01(\fR\x04json\"\x87\x01\n" +
 	"\tDescribed\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x12\n" +
@@ -3044,7 +3130,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_wire_proto_goTypes = []any{
 	(*Frame)(nil),          // 0: troupe.cluster.v1.Frame
 	(*Heartbeat)(nil),      // 1: troupe.cluster.v1.Heartbeat
@@ -3067,19 +3153,20 @@ var file_wire_proto_goTypes = []any{
 	(*Ended)(nil),          // 18: troupe.cluster.v1.Ended
 	(*Flushed)(nil),        // 19: troupe.cluster.v1.Flushed
 	(*Audited)(nil),        // 20: troupe.cluster.v1.Audited
-	(*Described)(nil),      // 21: troupe.cluster.v1.Described
-	(*CacheChanged)(nil),   // 22: troupe.cluster.v1.CacheChanged
-	(*CacheEvent)(nil),     // 23: troupe.cluster.v1.CacheEvent
-	(*Hello)(nil),          // 24: troupe.cluster.v1.Hello
-	(*Model)(nil),          // 25: troupe.cluster.v1.Model
-	(*OpenLink)(nil),       // 26: troupe.cluster.v1.OpenLink
-	(*LinkOpened)(nil),     // 27: troupe.cluster.v1.LinkOpened
-	(*Fetch)(nil),          // 28: troupe.cluster.v1.Fetch
-	(*Report)(nil),         // 29: troupe.cluster.v1.Report
-	(*Reported)(nil),       // 30: troupe.cluster.v1.Reported
-	(*Texts)(nil),          // 31: troupe.cluster.v1.Texts
-	(*Recommended)(nil),    // 32: troupe.cluster.v1.Recommended
-	nil,                    // 33: troupe.cluster.v1.Texts.FilesEntry
+	(*Snapshot)(nil),       // 21: troupe.cluster.v1.Snapshot
+	(*Described)(nil),      // 22: troupe.cluster.v1.Described
+	(*CacheChanged)(nil),   // 23: troupe.cluster.v1.CacheChanged
+	(*CacheEvent)(nil),     // 24: troupe.cluster.v1.CacheEvent
+	(*Hello)(nil),          // 25: troupe.cluster.v1.Hello
+	(*Model)(nil),          // 26: troupe.cluster.v1.Model
+	(*OpenLink)(nil),       // 27: troupe.cluster.v1.OpenLink
+	(*LinkOpened)(nil),     // 28: troupe.cluster.v1.LinkOpened
+	(*Fetch)(nil),          // 29: troupe.cluster.v1.Fetch
+	(*Report)(nil),         // 30: troupe.cluster.v1.Report
+	(*Reported)(nil),       // 31: troupe.cluster.v1.Reported
+	(*Texts)(nil),          // 32: troupe.cluster.v1.Texts
+	(*Recommended)(nil),    // 33: troupe.cluster.v1.Recommended
+	nil,                    // 34: troupe.cluster.v1.Texts.FilesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
@@ -3096,27 +3183,29 @@ var file_wire_proto_depIdxs = []int32{
 	20, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
 	2,  // 12: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
 	7,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
-	21, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
-	22, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
+	22, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
+	23, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
 	10, // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
 	6,  // 17: troupe.cluster.v1.Bulk.prompt_logprobs:type_name -> troupe.cluster.v1.PromptLogprobs
-	17, // 18: troupe.cluster.v1.PromptLogprobs.logprobs:type_name -> troupe.cluster.v1.Position
-	8,  // 19: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
-	9,  // 20: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
-	16, // 21: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
-	17, // 22: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
-	18, // 23: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
-	17, // 24: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
-	23, // 25: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
-	25, // 26: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
-	24, // 27: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
-	33, // 28: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
-	32, // 29: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	21, // 18: troupe.cluster.v1.Bulk.snapshot:type_name -> troupe.cluster.v1.Snapshot
+	17, // 19: troupe.cluster.v1.PromptLogprobs.logprobs:type_name -> troupe.cluster.v1.Position
+	8,  // 20: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
+	9,  // 21: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
+	16, // 22: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
+	17, // 23: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
+	18, // 24: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
+	17, // 25: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
+	20, // 26: troupe.cluster.v1.Snapshot.audited:type_name -> troupe.cluster.v1.Audited
+	24, // 27: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
+	26, // 28: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
+	25, // 29: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
+	34, // 30: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
+	33, // 31: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3144,15 +3233,16 @@ func file_wire_proto_init() {
 		(*Bulk_CacheChanged)(nil),
 		(*Bulk_Finish)(nil),
 		(*Bulk_PromptLogprobs)(nil),
+		(*Bulk_Snapshot)(nil),
 	}
-	file_wire_proto_msgTypes[32].OneofWrappers = []any{}
+	file_wire_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

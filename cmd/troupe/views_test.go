@@ -73,8 +73,8 @@ func TestKVEventsOfAServer(t *testing.T) {
 }
 
 func TestViewsNameWhatIsWrong(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	// A port that was free a moment ago may belong to another test by now.
+	const nobody = "http://127.0.0.1:1"
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }))
 	defer other.Close()
 	keyed := commandline.Serve(t, "--api-key", "secret")
@@ -82,7 +82,7 @@ func TestViewsNameWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nobody there":   {[]string{"top", "--once", "--url", closed.URL}, "troupe serve"},
+		"nobody there":   {[]string{"top", "--once", "--url", nobody}, "troupe serve"},
 		"not an address": {[]string{"top", "--url", "ftp://x"}, "http://127.0.0.1:30000"},
 		"another server": {[]string{"top", "--once", "--url", other.URL}, "not a Troupe server"},
 		"no key":         {[]string{"inspect", "memory", "--url", keyed.URL}, "--api-key"},

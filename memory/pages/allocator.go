@@ -122,3 +122,19 @@ func (a *Allocator) FreePages(into []messages.Page) []messages.Page {
 	}
 	return into
 }
+
+// claim gives every free page its owner in a snapshot.
+func (a *Allocator) claim(s *messages.Snapshot) {
+	for i := range a.free.count {
+		run := *a.free.at(i)
+		if a.stale == 0 {
+			s.Claim(run, messages.PageFree)
+			continue
+		}
+		for page := run.First; page < run.First+run.N; page++ {
+			if !a.skip.has(page) {
+				s.Claim(messages.PageRun{First: page, N: 1}, messages.PageFree)
+			}
+		}
+	}
+}

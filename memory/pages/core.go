@@ -42,6 +42,9 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToAllocator, out *messages.O
 		audit := *m
 		audit.Count.Free += c.pages.Free()
 		audit.Count.Total = c.pages.Total()
+		if audit.Snapshot != nil {
+			c.pages.claim(audit.Snapshot)
+		}
 		out.ToFormer(&audit)
 	default:
 		invariants.Fail("the allocator got a %T", msg)

@@ -78,6 +78,10 @@ func (c *Core) Handle(_ time.Duration, msg messages.ToCache, out *messages.Outbo
 		audit := *m
 		audit.Count.Evictable += c.tree.Evictable()
 		audit.Count.Protected += c.tree.Protected()
+		if s := audit.Snapshot; s != nil {
+			c.tree.claim(s)
+			s.Tree = c.describe(messages.CacheLimits{Depth: 64, Nodes: 200, Tokens: 1})
+		}
 		out.ToAllocator(&audit)
 	default:
 		invariants.Fail("the cache got a %T", msg)

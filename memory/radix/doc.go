@@ -31,7 +31,7 @@
 //	history, hashes                     usage of evicted pages; chained hashes of pages
 //	events, list                        what was stored and removed; lists of what is cached
 //	pagelist, check                     a node's pages in runs; invariants
-//	treeview, print                     a View for people, and its text
+//	treeview, print, claim              a View for people, and its text; pages by owner, for a snapshot
 //
 // # Floors
 //
@@ -40,7 +40,7 @@
 //	node
 //	leaves leafheap hashes events
 //	tree children
-//	match list
+//	match list claim
 //	lock
 //	evict extend
 //	insert matchend treeview check

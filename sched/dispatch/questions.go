@@ -93,7 +93,7 @@ func (c *Core) flush(m *messages.FlushCache, out *messages.Outbox) {
 
 func (c *Core) audit(m *messages.AuditSlots, out *messages.Outbox) {
 	sum := &messages.SlotsAudited{Header: c.own, Ticket: m.Ticket, OK: true}
-	c.ask(m.Ticket, sum, func(h messages.Header) { out.ToFormer(&messages.AuditSlots{Header: h, Ticket: m.Ticket}) }, out)
+	c.ask(m.Ticket, sum, func(h messages.Header) { out.ToFormer(auditOf(m, h)) }, out)
 }
 
 func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
@@ -103,9 +103,20 @@ func (c *Core) describe(m *messages.DescribeCache, out *messages.Outbox) {
 	}, out)
 }
 
+// auditOf passes an audit on to an engine; each one makes a snapshot of its own.
+func auditOf(m *messages.AuditSlots, h messages.Header) *messages.AuditSlots {
+	audit := &messages.AuditSlots{Header: h, Ticket: m.Ticket}
+	if m.Snapshot != nil {
+		audit.Snapshot = &messages.Snapshot{}
+	}
+	return audit
+}
+
 func addAudit(sum, m *messages.SlotsAudited) {
 	s, c := &sum.Count, &m.Count
 	s.Free, s.Evictable, s.Protected = s.Free+c.Free, s.Evictable+c.Evictable, s.Protected+c.Protected
 	s.Leased, s.InTransfer, s.Total = s.Leased+c.Leased, s.InTransfer+c.InTransfer, s.Total+c.Total
 	sum.OK = sum.OK && m.OK
+	sum.Snapshots = append(sum.Snapshots, m.Snapshots...)
+	slices.SortFunc(sum.Snapshots, func(a, b *messages.Snapshot) int { return cmp.Compare(a.Engine, b.Engine) })
 }

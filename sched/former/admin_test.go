@@ -12,10 +12,10 @@ import (
 func TestAuditsAreDueInOrder(t *testing.T) {
 	o := options(func(o *Options) { o.AuditEveryStep = true })
 	a := admin{opt: &o, stepped: true, changed: true}
-	a.audits = []messages.Ticket{4, 5}
+	a.audits = []*messages.AuditSlots{{Ticket: 4}, {Ticket: 5}}
 	var got []messages.Ticket
 	for a.auditDue(false) {
-		got = append(got, a.ticket)
+		got = append(got, a.current.Ticket)
 		if a.auditDue(true) {
 			t.Fatal("two audits are out")
 		}

@@ -27,6 +27,7 @@ type Core struct {
 	admission admission
 	reports   reports
 	admin     admin
+	shapes    shapes
 }
 
 // New returns a batch former of a free pool. It panics on options that Validate refuses.

@@ -30,6 +30,7 @@
 //	pressure, victim, ratio        which running requests are retracted or preempted; the new-token ratio
 //	release, snapshot              ends, aborts and retractions carried out; what the planners see
 //	admin, history                 audits and flushes; the last plans, for the error of an audit
+//	describe                       its part of a snapshot
 //
 // Admission and pressure plan from a snapshot and return decisions; the Core carries
 // them out. Formulas that come from SGLang name their source.
@@ -61,7 +62,7 @@
 //	sequence ratio
 //	priority step reports
 //	batch plan victim
-//	ledger snapshot
+//	ledger snapshot describe
 //	inflight pressure prefill prefixproducers
 //	candidates
 //	verdict

@@ -29,6 +29,7 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 	c.flight.step = st.id
 	st.launched, st.retracted = c.now, c.plan.retracted
 	c.prefill.pacer.Launched(c.now, &b.RunBatch)
+	c.shapes.note(st)
 	if c.opt.ReportAdmissions && len(c.reports.newlyAdmitted) > 0 {
 		c.reports.send(c.reports.next(0), out)
 	}

@@ -66,6 +66,9 @@ type Options struct {
 	// ReportAdmissions reports admitted requests before the step that computes them, and not
 	// with its results, for gateways: if the process dies of the step, they know the suspects.
 	ReportAdmissions bool
+	// PageBytes is the memory of a page on the device, for snapshots; 0: not known.
+	// Example: 458752.
+	PageBytes int64
 	// RetractEvery is after how many steps a request is retracted, as a test; 0: never.
 	RetractEvery int
 	// AuditEveryStep counts every page after each step; always on with invariants.

@@ -31,7 +31,7 @@ func (c *Core) Handle(now time.Duration, msg messages.ToPortal, out *messages.Ou
 		}
 	case *messages.AuditSlots:
 		if g := c.of(m.Header, out); g != nil {
-			out.ToFormer(&messages.AuditSlots{Header: c.engine, Ticket: c.ask(g, m.Ticket)})
+			out.ToFormer(&messages.AuditSlots{Header: c.engine, Ticket: c.ask(g, m.Ticket), Snapshot: m.Snapshot})
 		}
 	case *messages.DescribeCache:
 		if g := c.of(m.Header, out); g != nil {
@@ -56,7 +56,8 @@ func (c *Core) Handle(now time.Duration, msg messages.ToPortal, out *messages.Ou
 		}
 	case *messages.SlotsAudited:
 		if q, ok := c.answered(m.Header, m.Ticket, out); ok {
-			out.ToIntake(&messages.SlotsAudited{Header: q.header, Ticket: q.ticket, OK: m.OK, Count: m.Count})
+			c.rename(q.gateway, m.Snapshots)
+			out.ToIntake(&messages.SlotsAudited{Header: q.header, Ticket: q.ticket, OK: m.OK, Count: m.Count, Snapshots: m.Snapshots})
 		}
 	case *messages.CacheDescribed:
 		if q, ok := c.answered(m.Header, m.Ticket, out); ok {

@@ -23,10 +23,11 @@ type gateway struct {
 	standing bool
 	seq      uint64
 
-	flushes []chan string
-	audits  []chan *messages.SlotsAudited
-	trees   []chan *messages.CacheDescribed
-	dead    bool // the process has died and is not started again
+	flushes   []chan string
+	audits    []chan *messages.SlotsAudited
+	trees     []chan *messages.CacheDescribed
+	snapshots []chan *messages.SnapshotTaken
+	dead      bool // the process has died and is not started again
 }
 
 func (g *gateway) at(role messages.Actor) place { return place{role: role, gateway: g} }
@@ -46,7 +47,7 @@ func (w *World) addGateway(slot messages.EngineID) {
 
 // begin is what the start of a gateway's process does. It knows nothing of an earlier one.
 func (g *gateway) begin() {
-	g.table, g.byID, g.flushes, g.audits, g.trees = intake.NewTable(g.cfg.table()), nil, nil, nil, nil
+	g.table, g.byID, g.flushes, g.audits, g.trees, g.snapshots = intake.NewTable(g.cfg.table()), nil, nil, nil, nil, nil
 	g.heard, g.standing, g.seq = messages.Header{}, false, 0
 	g.newIntake()
 	if len(g.engines) > 1 || g.cfg.Cluster {

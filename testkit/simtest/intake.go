@@ -90,11 +90,13 @@ func (w *World) disturb() {
 		if len(w.gateways) > 1 {
 			g = pick(w.rnd, w.livingGateways()...)
 		}
-		switch w.rnd.IntN(3) {
+		switch w.rnd.IntN(4) {
 		case 0:
 			g.askFlush()
 		case 1:
 			g.askAudit()
+		case 2:
+			g.askSnapshot()
 		default:
 			g.configure()
 		}
@@ -123,6 +125,12 @@ func (g *gateway) askAudit() {
 	g.send(g.at(messages.Client), messages.Intake, &messages.AskAudit{Reply: reply})
 }
 
+func (g *gateway) askSnapshot() {
+	reply := make(chan *messages.SnapshotTaken, 1)
+	g.snapshots = append(g.snapshots, reply)
+	g.send(g.at(messages.Client), messages.Intake, &messages.AskSnapshot{Reply: reply})
+}
+
 func (g *gateway) askTree() {
 	reply := make(chan *messages.CacheDescribed, 1)
 	g.trees = append(g.trees, reply)
@@ -137,6 +145,7 @@ func (w *World) askLast() bool {
 	w.last = true
 	for _, g := range w.livingGateways() {
 		g.askAudit()
+		g.askSnapshot()
 		g.askTree()
 		g.askFlush()
 		g.askAudit()
@@ -324,11 +333,48 @@ func (g *gateway) finish() {
 			g.fail("a question for the cache's tree has no answer")
 		}
 	}
+	for _, reply := range g.snapshots {
+		if len(reply) != 1 {
+			g.fail("a question for a snapshot has no answer")
+		} else if s := <-reply; s != nil {
+			g.checkSnapshot(s)
+		}
+	}
 	for _, reply := range g.audits {
 		if len(reply) != 1 {
 			g.fail("an audit has no answer")
 		} else if a := <-reply; a != nil && (!a.OK || !a.Count.Balanced() || a.Count.Total%g.cfg.Pages != 0) {
 			g.fail("an audit says %+v", a)
+		}
+	}
+}
+
+// checkSnapshot checks that a snapshot agrees with itself and with intake's table.
+func (g *gateway) checkSnapshot(s *messages.SnapshotTaken) {
+	if !s.OK || len(s.Engines) == 0 {
+		g.fail("a snapshot of %d engines says %+v", len(s.Engines), s.Count)
+	}
+	open := map[messages.RequestID]bool{}
+	for _, r := range s.Open {
+		open[r.ID] = true
+	}
+	for _, e := range s.Engines {
+		for _, r := range e.Requests {
+			private := 0
+			for _, run := range r.Private {
+				for _, owner := range e.Pages[run.First-1:][:run.N] {
+					if private++; owner != messages.PageLeased {
+						g.fail("request %d has a page that is %s", r.ID, owner)
+					}
+				}
+			}
+			if private != r.Pages-r.Shared || r.State == messages.StateRetracted && r.Pages > 0 {
+				g.fail("request %d is %s with %d pages, %d shared, %d private", r.ID, r.State, r.Pages, r.Shared, private)
+			}
+			// With several engines, results of one may come before the snapshot of another.
+			if one := len(g.engines) == 1 && !g.cfg.Cluster; one && r.State != messages.StateEnding && !open[r.ID] {
+				g.fail("request %d is %s and not open", r.ID, r.State)
+			}
 		}
 	}
 }

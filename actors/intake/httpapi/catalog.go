@@ -25,8 +25,11 @@ type Served struct {
 	// wait longer than most. If this is the only model, it is called before a body is
 	// read, so that a refusal costs very little. It counts the refusal. nil: intake alone
 	// refuses.
-	Full  func() (wait, most time.Duration, full bool)
-	Steps func() float64 // steps computed by the engine: a probe without a token tells busy from hung by it
+	Full func() (wait, most time.Duration, full bool)
+	// Readings are the model's counters, gauges and histograms, for the board; nil: it has none.
+	// The value marshals to JSON.
+	Readings func() any
+	Steps    func() float64 // steps computed by the engine: a probe without a token tells busy from hung by it
 }
 
 // Catalog has the models that are served. It is safe for concurrent use, and its content

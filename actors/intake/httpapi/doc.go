@@ -25,6 +25,7 @@
 //	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token
 //	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof
+//	board, boardframe                         the stream of frames for the board; a frame, from snapshots of the engines
 //	cluster, clusterevents                    what operators see of a cluster and ask for; the stream of its events
 //	enginenode                                the endpoints of an engine in a cluster
 package httpapi

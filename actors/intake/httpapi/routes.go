@@ -59,6 +59,7 @@ func (s *Server) allRoutes() []route {
 		{"GET", "/debug/audit", forAdmin, s.audit},
 		{"GET", "/debug/cache", forAdmin, s.cacheTree},
 		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
+		{"GET", "/v1/board", forAdmin, s.boardStream},
 		{"GET", "/metrics", forUsers, func(w http.ResponseWriter, r *http.Request) *apiError {
 			s.Metrics.ServeHTTP(w, r)
 			return nil

@@ -21,6 +21,7 @@ type Server struct {
 	http               *http.Server
 	places, largePlace chan struct{} // for parsing: half of the cores (the device needs some); one large body
 	bodies             *budget
+	board              board
 	serving            context.Context // done when it drains: streams without an end stop
 	drain              context.CancelFunc
 }

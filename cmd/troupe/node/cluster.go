@@ -205,7 +205,7 @@ func (g *clustered) add(gm *gatewayModel, spec engine.Spec, m httpapi.Model, lim
 	}
 	n.System.Root.Send(gm.Engine.Dispatch(), &messages.ResumeDue{}) // from now on requests wait, for a limited time
 	gm.GatewayModel = &cluster.GatewayModel{Dispatch: gm.Engine.Dispatch(), Limits: limits}
-	gm.served = &httpapi.Served{Model: m, Engine: gm, Steps: func() float64 { return gm.meter.Value(messages.GenerationTokens) }}
+	gm.served = &httpapi.Served{Model: m, Engine: gm, Steps: func() float64 { return gm.meter.Value(messages.GenerationTokens) }, Readings: readings(gm.meter)}
 	if spec.Observer != nil {
 		gm.served.Observe = gm.Engine.Observe
 	}

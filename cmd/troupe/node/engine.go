@@ -58,6 +58,7 @@ func (n *Node) engineSpec() (engine.Spec, error) {
 	c, p := n.Config(), n.Checkpoint.Program
 	table, batch, queue, cache, alloc := n.tableOptions(), c.Batch, c.Queue, c.Cache, c.Alloc
 	batch.PageSize, queue.PageSize, cache.PageSize = c.PageSize, c.PageSize, c.PageSize
+	batch.PageBytes = int64(c.PageSize) * p.KV.BytesPerToken(n.KVDType)
 	batch.Pages, alloc.Pages = n.Plan.Pages, n.Plan.Pages
 	batch.CacheDisabled, queue.CacheDisabled, cache.Disabled = c.DisableRadixCache, c.DisableRadixCache, c.DisableRadixCache
 	batch.LowPriorityFirst, queue.LowPriorityFirst = c.LowPriorityFirst, c.LowPriorityFirst

@@ -57,7 +57,7 @@ func (n *Node) API() *httpapi.Server {
 			deps.Node = &httpapi.EngineNode{Cluster: n.Config().Cluster.Name, Gateway: g.gatewayURL}
 		}
 	} else {
-		served := &httpapi.Served{Model: n.model(), Engine: n.Engine, Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) }}
+		served := &httpapi.Served{Model: n.model(), Engine: n.Engine, Full: n.full(), Steps: func() float64 { return n.Meter.Value(messages.Steps) }, Readings: readings(n.Meter)}
 		if n.Config().Cache.Events {
 			served.Observe = n.Engine.Observe
 		}

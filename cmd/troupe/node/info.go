@@ -58,6 +58,11 @@ func (n *Node) engineInfo() map[string]any {
 	}
 }
 
+// readings are those of a meter, for the board.
+func readings(m *telemetry.Meter) func() any {
+	return func() any { return map[string]any{"metrics": m.Values(), "histograms": m.Histograms()} }
+}
+
 // pool returns the constants of the memory statistics.
 func (n *Node) pool() telemetry.Pool {
 	p := n.Checkpoint.Program
