@@ -195,11 +195,11 @@ func TestAConversationInABrowser(t *testing.T) {
 	if n := eval[int](b, `document.querySelectorAll("#conversations li").length`); n != 2 {
 		t.Errorf("%d conversations", n)
 	}
-	pictures(b)
+	pictures(b, "chat")
 }
 
 // pictures are taken for people, if TROUPE_PICTURES names a folder.
-func pictures(b *browser) {
+func pictures(b *browser, name string) {
 	b.t.Helper()
 	dir := os.Getenv("TROUPE_PICTURES")
 	if dir == "" {
@@ -216,7 +216,7 @@ func pictures(b *browser) {
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.png", width, scheme)), image, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), image, 0o644); err != nil {
 				b.t.Fatal(err)
 			}
 		}

@@ -65,3 +65,10 @@ func JSONFields(t reflect.Type) (paths [][]string) {
 	}
 	return paths
 }
+
+// BoardRuns reports whether frames of the board are made.
+func BoardRuns(s *Server) bool {
+	s.board.mu.Lock()
+	defer s.board.mu.Unlock()
+	return s.board.stop != nil
+}

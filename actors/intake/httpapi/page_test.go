@@ -45,7 +45,7 @@ func TestThePageIsForBrowsers(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 8 || total > 250<<10 {
+	if len(seen) != 11 || total > 250<<10 {
 		t.Errorf("%d files, %d bytes", len(seen), total)
 	}
 	wantError(t, "another file", send(t, s, "GET", "/page/none.js", nil), 404, "not_found", nil, "unknown endpoint")

@@ -150,7 +150,8 @@ func Start(t testing.TB, opt Options) *Server {
 		observe = s.Engine.Observe
 	}
 	s.Served = &httpapi.Served{Model: s.Model, Engine: s.Engine, Observe: observe, Full: opt.Full,
-		Steps: func() float64 { return meter.Value(messages.Steps) }}
+		Steps:    func() float64 { return meter.Value(messages.Steps) },
+		Readings: func() any { return map[string]any{"metrics": meter.Values(), "histograms": meter.Histograms()} }}
 	s.HTTP = httpapi.New(httpapi.Deps{
 		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: telemetry.Handler(func() []*telemetry.Meter { return []*telemetry.Meter{meter} }, keys),
 		KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) },

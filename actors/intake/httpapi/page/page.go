@@ -1,4 +1,4 @@
-// Package page is the chat page that the server shows to browsers: files for a handler.
+// Package page is the page for chat and the live board that the server shows to browsers: files for a handler.
 //
 // The files are plain ES modules and CSS, without a build step, and ask nothing of another
 // origin. Text of a model or of a user reaches the document as text nodes only.
@@ -7,6 +7,8 @@
 // its buttons do, view.js makes elements of messages and markdown.js of Markdown, also while
 // it streams. stream.js sends requests, store.js keeps conversations in the browser within
 // bounds, export.js makes files of them, and style.css is for light and dark, wide and narrow.
+// board.js shows the frames of /v1/board, rates.js computes rates and latencies from their
+// counters, and draw.js draws on canvases.
 package page
 
 import (

@@ -3,6 +3,7 @@ import * as store from "./store.js";
 import * as exports from "./export.js";
 import { chat, models } from "./stream.js";
 import { Live, message, split } from "./view.js";
+import * as board from "./board.js";
 
 const $ = (id) => document.getElementById(id);
 const numbers = ["temperature", "top_p", "top_k", "max_tokens", "seed"];
@@ -244,6 +245,7 @@ for (const name of numbers) {
 $("key").addEventListener("change", () => {
   store.key.set($("key").value.trim());
   connect();
+  view();
 });
 $("export-markdown").addEventListener("click", () => exports.save("conversation.md", "text/markdown", exports.markdown(current)));
 $("export-json").addEventListener("click", () => exports.save("conversation.json", "application/json", JSON.stringify(current, null, 2)));
@@ -255,7 +257,24 @@ $("delete").addEventListener("click", () => {
   keep();
 });
 
+// view shows the chat or the board, as the address says. The board is read only while it
+// is shown.
+function view() {
+  const onBoard = location.hash === "#board";
+  document.body.classList.toggle("on-board", onBoard);
+  $("board").hidden = !onBoard;
+  for (const link of $("views").querySelectorAll("a")) {
+    if (link.hash === (onBoard ? "#board" : "#chat")) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (onBoard && !document.hidden) board.start(needsKey);
+  else board.stop();
+}
+addEventListener("hashchange", view);
+document.addEventListener("visibilitychange", view);
+
 showList();
 showMessages();
 showSettings();
 connect();
+view();

@@ -44,6 +44,13 @@ export async function* chat(body, signal) {
   throw new ServerError(0, "The answer ended early. Regenerate it.");
 }
 
+// frames yields what the board shows, several times a second.
+export async function* frames(signal) {
+  const response = await fetch("v1/board", { signal, headers: headers() });
+  if (!response.ok) throw await failure(response);
+  for await (const data of events(response.body)) yield JSON.parse(data);
+}
+
 // events splits a stream into the data of its events.
 export async function* events(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
