@@ -22,6 +22,7 @@
 //	answer, usage, logprobs                   JSON in OpenAI's form: choices, token counts, log probabilities
 //	stream, silence, sse, response            streamed answers; those that wait; server-sent events; writing an answer
 //	errors, redaction                         errors and their statuses; their texts without data of clients, for the log
+//	openapi, openapitable                     /openapi.json and /docs; what they say of endpoints and fields
 //	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token
 //	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof

@@ -18,12 +18,32 @@ func (s *Server) Endpoints() []Endpoint {
 	return all
 }
 
-// BodyOf is the body of each POST endpoint, nil if it has none.
-var BodyOf = map[string]reflect.Type{
-	"/v1/chat/completions": reflect.TypeFor[chatRequest](), "/v1/completions": reflect.TypeFor[completionRequest](), "/generate": reflect.TypeFor[generateRequest](),
-	"/tokenize": reflect.TypeFor[tokenizeRequest](), "/v1/tokenize": reflect.TypeFor[tokenizeRequest](),
-	"/detokenize": reflect.TypeFor[detokenizeRequest](), "/v1/detokenize": reflect.TypeFor[detokenizeRequest](),
-	"/abort_request": reflect.TypeFor[abortBody](), "/flush_cache": nil,
+// BodyOf is the body of each endpoint, nil if it has none.
+var BodyOf = func() map[string]reflect.Type {
+	all := map[string]reflect.Type{}
+	for path, d := range describedEndpoints {
+		all[path] = d.body
+	}
+	return all
+}()
+
+// The tables of the description of the API.
+var (
+	DescribedEndpoints = describedEndpoints
+	DescribedQueries   = describedQueries
+	DescribedFields    = describedFields
+)
+
+// Streams reports whether the answer is a stream without an end.
+func (d describedEndpoint) Streams() bool { return len(d.kinds) == 1 && d.kinds[0] == asEvents }
+
+// Example is an example of the body, JSON.
+func (d describedEndpoint) Example() string { return d.example }
+
+// QueriesOf are the query parameters that the description has for a path.
+func (s *Server) QueriesOf(path string) []string {
+	d := describedEndpoints[path]
+	return s.queriesOf(&d)
 }
 
 // The objects within bodies that are read after the body itself.

@@ -19,7 +19,11 @@ func TestThePageIsForBrowsers(t *testing.T) {
 	if a.status != http.StatusOK || a.header.Get("Content-Security-Policy") != page.Policy || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 		t.Fatalf("%d %v", a.status, a.header)
 	}
-	total, seen, left := len(a.body), map[string]bool{}, []string{string(a.body)}
+	docs := send(t, s, "GET", "/docs", nil)
+	if docs.status != http.StatusOK || docs.header.Get("Content-Security-Policy") != page.Policy {
+		t.Errorf("/docs: %d %v", docs.status, docs.header)
+	}
+	total, seen, left := len(a.body), map[string]bool{}, []string{string(a.body), string(docs.body)}
 	name := regexp.MustCompile(`(?:href="page/|src="page/|from "\./)([^"]+)"`)
 	for len(left) > 0 {
 		text := left[0]
@@ -45,7 +49,7 @@ func TestThePageIsForBrowsers(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 11 || total > 250<<10 {
+	if len(seen) != 12 || total > 250<<10 {
 		t.Errorf("%d files, %d bytes", len(seen), total)
 	}
 	wantError(t, "another file", send(t, s, "GET", "/page/none.js", nil), 404, "not_found", nil, "unknown endpoint")

@@ -60,6 +60,7 @@ func (s *Server) allRoutes() []route {
 		{"GET", "/debug/cache", forAdmin, s.cacheTree},
 		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
 		{"GET", "/v1/board", forAdmin, s.boardStream},
+		{"GET", "/openapi.json", forAnyone, show(s.openAPI)},
 		{"GET", "/metrics", forUsers, func(w http.ResponseWriter, r *http.Request) *apiError {
 			s.Metrics.ServeHTTP(w, r)
 			return nil
@@ -135,6 +136,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	if s.Node == nil {
 		mux.HandleFunc("GET /{$}", s.withErrors(s.browserPage))
+		mux.HandleFunc("GET /docs", s.withErrors(s.docsPage))
 		mux.HandleFunc("GET /page/{file}", s.withErrors(s.pageFile))
 	}
 	rest := func(w http.ResponseWriter, r *http.Request) *apiError {

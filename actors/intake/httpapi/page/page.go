@@ -8,7 +8,7 @@
 // it streams. stream.js sends requests, store.js keeps conversations in the browser within
 // bounds, export.js makes files of them, and style.css is for light and dark, wide and narrow.
 // board.js shows the frames of /v1/board, rates.js computes rates and latencies from their
-// counters, and draw.js draws on canvases.
+// counters, and draw.js draws on canvases. docs.html and docs.js show /openapi.json.
 package page
 
 import (

@@ -1,0 +1,116 @@
+package httpapi
+
+import "reflect"
+
+// describedEndpoint is what /openapi.json says of an endpoint besides its method and access.
+type describedEndpoint struct {
+	group, summary string
+	body           reflect.Type // nil: none
+	required       []string     // fields of the body
+	queries        []string     // query parameters
+	perModel       bool         // gateways take ?model=
+	kinds          []string     // content types of the answer
+	answer         string
+	example        string // of the body, JSON
+}
+
+const (
+	asJSON   = "application/json"
+	asEvents = "text/event-stream"
+	asText   = "text/plain"
+)
+
+// The groups of endpoints.
+const (
+	groupGenerate = "Generate text"
+	groupModels   = "Models and tokens"
+	groupHealth   = "Health and metrics"
+	groupAdmin    = "Administration"
+	groupCluster  = "Cluster"
+)
+
+// describedEndpoints has every endpoint, by path.
+var describedEndpoints = map[string]describedEndpoint{
+	"/v1/chat/completions": {group: groupGenerate, summary: "Answer a conversation", body: reflect.TypeFor[chatRequest](), required: []string{"messages"},
+		kinds: []string{asJSON, asEvents}, answer: "OpenAI's chat.completion, or with stream chat.completion.chunk events",
+		example: `{"messages": [{"role": "user", "content": "Tell me a story about a cat"}], "max_tokens": 100, "stream": true}`},
+	"/v1/completions": {group: groupGenerate, summary: "Continue a text or token ids", body: reflect.TypeFor[completionRequest](), required: []string{"prompt"},
+		kinds: []string{asJSON, asEvents}, answer: "OpenAI's text_completion, with stream in events",
+		example: `{"prompt": "Once upon a time", "max_tokens": 40, "temperature": 0}`},
+	"/generate": {group: groupGenerate, summary: "Continue a text or token ids, SGLang's native endpoint", body: reflect.TypeFor[generateRequest](),
+		kinds: []string{asJSON, asEvents}, answer: "text, output_ids and meta_info, with stream the answer so far in each event",
+		example: `{"text": "Once upon a time", "sampling_params": {"max_new_tokens": 8, "temperature": 0}}`},
+	"/abort_request": {group: groupGenerate, summary: "Abort the caller's call by its rid; with abort_all those of all clients, for administrators", body: reflect.TypeFor[abortBody](),
+		kinds: []string{asJSON}, answer: "success", example: `{"rid": "my-id"}`},
+
+	"/v1/models":         {group: groupModels, summary: "List the served models", kinds: []string{asJSON}, answer: "a list of models with their context length"},
+	"/v1/models/{id...}": {group: groupModels, summary: "Show a served model", kinds: []string{asJSON}, answer: "the model with its context length"},
+	"/tokenize":          tokenizeEndpoint,
+	"/v1/tokenize":       tokenizeEndpoint,
+	"/detokenize":        detokenizeEndpoint,
+	"/v1/detokenize":     detokenizeEndpoint,
+
+	"/livez":           {group: groupHealth, summary: "Is the process alive", kinds: []string{asJSON}, answer: "it is"},
+	"/readyz":          {group: groupHealth, summary: "Can requests be computed now; while the server starts, what it does", kinds: []string{asJSON}, answer: "they can"},
+	"/health":          {group: groupHealth, summary: "The same as /readyz, under SGLang's name", kinds: []string{asJSON}, answer: "they can"},
+	"/health_generate": {group: groupHealth, summary: "Compute a token, or see that others are computed", kinds: []string{asJSON}, answer: "a token was computed"},
+	"/server_info":     serverInfoEndpoint,
+	"/get_server_info": serverInfoEndpoint,
+	"/metrics":         {group: groupHealth, summary: "Metrics for Prometheus", kinds: []string{asText}, answer: "the exposition"},
+	"/openapi.json":    {group: groupHealth, summary: "This description", kinds: []string{asJSON}, answer: "an OpenAPI description"},
+
+	"/flush_cache": {group: groupAdmin, summary: "Empty the prefix cache, if no request runs", perModel: true, kinds: []string{asJSON}, answer: "success"},
+	"/debug/audit": {group: groupAdmin, summary: "Count every page of the KV pool by owner", perModel: true, kinds: []string{asJSON}, answer: "the counts, in pages"},
+	"/debug/cache": {group: groupAdmin, summary: "Show a part of the prefix cache as a tree", queries: []string{"depth", "nodes", "tokens", "format"}, perModel: true,
+		kinds: []string{asJSON, asText}, answer: "the tree"},
+	"/v1/kv_events": {group: groupAdmin, summary: "Stream what enters and leaves the prefix cache", queries: []string{"after"}, perModel: true, kinds: []string{asEvents}, answer: "events open, stored, removed, cleared and gap"},
+	"/v1/board":     {group: groupAdmin, summary: "Stream what the board shows, several times a second", kinds: []string{asEvents}, answer: "frames: pages by owner, requests, steps, prefix tree, counters, actors, events"},
+
+	"/v1/cluster":        {group: groupCluster, summary: "List the nodes", kinds: []string{asJSON}, answer: "the nodes"},
+	"/v1/cluster/actors": {group: groupCluster, summary: "List the actors of all nodes, or of one", queries: []string{"node"}, kinds: []string{asJSON}, answer: "the actors"},
+	"/v1/cluster/events": {group: groupCluster, summary: "Stream what happens to nodes and actors", queries: []string{"after"}, kinds: []string{asEvents}, answer: "events"},
+	"/v1/cluster/actions": {group: groupCluster, summary: "Drain, stop, start or restart a node or an actor", body: reflect.TypeFor[actionBody](), required: []string{"action", "target"},
+		kinds: []string{asJSON}, answer: "what the action came to", example: `{"action": "drain", "target": "engine-1", "reason": "new disk"}`},
+}
+
+var (
+	tokenizeEndpoint = describedEndpoint{group: groupModels, summary: "Turn text into token ids", body: reflect.TypeFor[tokenizeRequest](),
+		kinds: []string{asJSON}, answer: "tokens, count and max_model_len", example: `{"prompt": "Hello"}`}
+	detokenizeEndpoint = describedEndpoint{group: groupModels, summary: "Turn token ids into text", body: reflect.TypeFor[detokenizeRequest](), required: []string{"tokens"},
+		kinds: []string{asJSON}, answer: "the text", example: `{"tokens": [1, 2, 3]}`}
+	serverInfoEndpoint = describedEndpoint{group: groupHealth, summary: "Show model, device, memory plan, settings and counters", kinds: []string{asJSON}, answer: "what the server is and does"}
+)
+
+// describedQueries has every query parameter.
+var describedQueries = map[string]string{
+	"depth": "levels below a root, 1 to 1000", "nodes": "nodes in total, 1 to 10000", "tokens": "tokens of each node, 1 to 256", "format": "json or text",
+	"after": "the number of an event: the stream begins after it; 0: with all that are kept; absent: with what comes from now on",
+	"model": "the name of a model, at a gateway of several", "node": "the name of a node; absent: all",
+}
+
+// describedFields has every field of the bodies, by name.
+var describedFields = map[string]string{
+	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "the kind of a content part: text; of thinking: enabled or disabled",
+	"model": "the served name; empty or absent: the only one", "prompt": "a text, a list of texts, a list of token ids, or a list of such lists",
+	"text": "a text or a list of texts", "input_ids": "a list of token ids, or a list of such lists", "tokens": "a list of token ids, or a list of such lists",
+	"sampling_params": "the sampling parameters",
+	"temperature":     "0 to 2: divides the logits; 0 chooses the likeliest token", "top_p": "0 to 1: keeps the smallest set of likeliest tokens whose probabilities add up to this",
+	"top_k": "keeps the k likeliest tokens; 0 or -1: all", "min_p": "0 to 1: keeps tokens with at least this share of the likeliest token's probability",
+	"frequency_penalty": "-2 to 2, for each occurrence in the output", "presence_penalty": "-2 to 2, once if the token is in the output",
+	"repetition_penalty": "above 0, at most 2: divides positive and multiplies negative logits of tokens in prompt or output", "repeat_penalty": "the same as repetition_penalty",
+	"logit_bias": "token id to -100 to 100", "stop": "texts that end the output", "stop_token_ids": "token ids that end the output", "ignore_eos": "the model's end tokens do not end the output",
+	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable", "random_seed": "the same as seed", "sampling_seed": "the same as seed",
+	"min_tokens": "output tokens before end tokens and stop strings count", "min_new_tokens": "the same as min_tokens",
+	"no_stop_trim": "shows the stop string that ended the output", "include_stop_str_in_output": "the same as no_stop_trim", "skip_special_tokens": "leaves special tokens out of the text; default true",
+	"num_ctx": "tokens of prompt and output together", "max_tokens": "output tokens at most; absent: to the end of the context", "max_completion_tokens": "the same as max_tokens",
+	"max_new_tokens": "the same as max_tokens", "num_predict": "the same as max_tokens; -1: no limit", "n_predict": "the same as max_tokens; -1: no limit",
+	"stream": "answers with server-sent events", "stream_options": "for a stream", "include_usage": "a last event with the usage", "include_obfuscation": "has no effect",
+	"user": "the tenant under schedule-policy fair", "priority": "higher goes first, with the priority policy", "cache_salt": "requests share cached prefixes only if it is equal", "extra_key": "requests share cached prefixes only if it is equal",
+	"rid": "an id of the client's, to abort the call", "abort_all": "aborts the calls of all clients",
+	"logprobs": "log probabilities: in chat true or false, in completions how many alternatives", "top_logprobs": "alternatives for each token, 0 to 20, with logprobs",
+	"echo": "returns the prompt before the output", "chat_template_kwargs": "variables for the chat template", "add_generation_prompt": "asks the template for the start of an answer; default true",
+	"reasoning_effort": "for templates that know it; none switches thinking off", "enable_thinking": "for templates that know it", "think": "the same as enable_thinking", "thinking": "the same as enable_thinking, as an object",
+	"return_logprob": "log probabilities of the output", "logprob_start_len": "position of the prompt from which log probabilities are returned; -1: none", "top_logprobs_num": "alternatives for each position, 0 to 20",
+	"return_text_in_logprobs": "adds the texts of tokens to log probabilities", "add_special_tokens": "adds the tokenizer's own special tokens; default true",
+	"action": "drain, undrain, stop, start or restart", "target": "NODE or NODE/PATH of an actor", "reason": "for the record", "force": "also if no other engine of the model is left",
+}
