@@ -2,11 +2,19 @@ package httpapi_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
+
+	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 // On the page, too, the numbers are those of the metrics while 64 clients run.
@@ -58,4 +66,53 @@ func TestTheBoardInABrowser(t *testing.T) {
 	eval[any](b, `location.hash = "#chat"; null`)
 	b.until(`document.querySelector("#board").hidden`)
 	waitForNoReader(t, s)
+}
+
+// With the board open and 200 tokens a second, the page's heap is after minutes what it was
+// after the first one: ten minutes with TROUPE_SOAK, otherwise a few seconds, which find
+// what grows with each frame by a lot.
+func TestTheBoardsHeapStays(t *testing.T) {
+	warm, rest := 3*time.Second, 4*time.Second
+	if os.Getenv("TROUPE_SOAK") != "" {
+		warm, rest = time.Minute, 9*time.Minute
+	}
+	s := testserver.Start(t, testserver.Options{Context: 1 << 20, Pages: 1 << 15, PageSize: 64, StepTime: 10 * time.Millisecond})
+	for i := range 2 { // each gets 100 tokens a second
+		stream := open(t, s, "POST", "/v1/completions", object{"prompt": onceUpon, "seed": i, "max_tokens": 1 << 17, "stream": true})
+		go drainBody(stream)
+	}
+	b := openBrowserFor(t, s.URL, warm+rest+time.Minute)
+	eval[any](b, `location.hash = "#board"; null`)
+	b.until(`document.querySelector("#tile-running").textContent === "2"`)
+	heap := func() int {
+		if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+		return eval[int](b, `performance.memory.usedJSHeapSize`)
+	}
+	wait := func(d time.Duration) { // of the page's clock
+		end := eval[float64](b, "performance.now()") + float64(d.Milliseconds())
+		passed := chromedp.Poll[bool](fmt.Sprintf("performance.now() > %f", end), chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(d+time.Minute))
+		if _, err := chromedp.Run(b.ctx, passed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(warm)
+	before := heap()
+	wait(rest)
+	after := heap()
+	rate := eval[string](b, `document.querySelector("#tile-generated").textContent`)
+	t.Logf("%d KiB after %s, %d KiB after %s, at %s tokens/s", before>>10, warm, after>>10, warm+rest, rate)
+	if after > before+before/10+1<<20 {
+		t.Errorf("the heap grows from %d to %d bytes", before, after)
+	}
+	if n, err := strconv.ParseFloat(rate, 64); err != nil || n < 50 {
+		t.Errorf("%s tokens/s: %v", rate, err)
+	}
+}
+
+// drainBody reads a stream until the server ends it.
+func drainBody(resp *http.Response) {
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
 }

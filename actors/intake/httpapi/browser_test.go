@@ -40,6 +40,12 @@ type browser struct {
 // in the console, and at an exception.
 func openBrowser(t *testing.T, address string) *browser {
 	t.Helper()
+	return openBrowserFor(t, address, 30*time.Second)
+}
+
+// openBrowserFor is openBrowser for a test of at most some time.
+func openBrowserFor(t *testing.T, address string, most time.Duration) *browser {
+	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -58,7 +64,7 @@ func openBrowser(t *testing.T, address string) *browser {
 	t.Cleanup(end)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(ctx, most)
 	t.Cleanup(stop)
 	b := &browser{t: t, ctx: ctx}
 	home, err := url.Parse(address)
