@@ -124,7 +124,7 @@ func (c *Core) auditSlots(m *messages.AuditSlots, out *messages.Outbox) {
 		c.admin.audits = append(c.admin.audits, m)
 		return
 	}
-	if m.Snapshot != nil {
+	if m.Snapshot != nil && m.Ticket != 0 { // someone looks; its own are for the pages alone
 		c.describeRequests(m.Snapshot)
 	}
 	if wrong := c.admin.answered(m, &c.pages, out); wrong != "" {

@@ -50,7 +50,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", "/v1/chat/completions", "user"}, {"POST", "/v1/completions", "user"}, {"POST", "/generate", "user"},
 		{"POST", "/tokenize", "user"}, {"POST", "/v1/tokenize", "user"}, {"POST", "/detokenize", "user"}, {"POST", "/v1/detokenize", "user"},
 		{"POST", "/flush_cache", "admin"}, {"GET", "/debug/cache", "admin"}, {"GET", "/debug/audit", "admin"},
-		{"GET", "/v1/kv_events", "admin"}, {"GET", "/v1/board", "admin"}, {"POST", "/abort_request", "admin"},
+		{"GET", "/v1/kv_events", "admin"}, {"POST", "/abort_request", "admin"},
 	}
 	const in = 200
 	type statuses struct{ user, admin int }
