@@ -10,7 +10,7 @@ import (
 func (s *sequence) describe() messages.SnapshotRequest {
 	r := messages.SnapshotRequest{
 		ID: s.req.ID, State: messages.StateEnding, Prompt: len(s.req.Prompt), Output: s.output(), Computed: s.done, Cached: s.cached,
-		Pages: len(s.lease.Pages), Shared: s.lease.Owned,
+		Pages: len(s.lease.Pages), Shared: s.lease.Owned, Private: []messages.PageRun{},
 	}
 	switch s.state {
 	case prefilling:
@@ -69,5 +69,5 @@ func (s *shapes) note(st *launchedStep) {
 }
 
 func (s *shapes) list() []messages.StepShape {
-	return slices.Concat([]messages.StepShape{}, s.ring[s.first:], s.ring[:s.first])
+	return append(append([]messages.StepShape{}, s.ring[s.first:]...), s.ring[:s.first]...)
 }

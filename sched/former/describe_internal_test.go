@@ -19,7 +19,7 @@ func TestASnapshotHasEachPageAndRequest(t *testing.T) {
 	a := v.picture()
 	s := a.Snapshots[0]
 	text, _ := s.Pages.MarshalText()
-	if !a.OK || s.Epoch != 3 || len(s.Pages) != 40 || len(s.Steps) != 0 || s.Tree == nil {
+	if !a.OK || s.Epoch != 3 || len(s.Pages) != 40 || s.Steps == nil || len(s.Steps) > 0 || s.Tree == nil {
 		t.Fatalf("%+v with %+v", a, s)
 	}
 	// Three pages of the first request are cached, its last one is free. The second one's
