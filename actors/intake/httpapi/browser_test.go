@@ -34,6 +34,14 @@ type browser struct {
 
 	mu       sync.Mutex // of what its events add
 	problems []string
+	expected string // problems with this text are meant
+}
+
+// expect says that problems with a text are meant.
+func (b *browser) expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = text
 }
 
 // openBrowser opens a page, and fails the test at a request to another server, at an error
@@ -74,7 +82,9 @@ func openBrowserFor(t *testing.T, address string, most time.Duration) *browser {
 	problem := func(format string, args ...any) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.problems = append(b.problems, fmt.Sprintf(format, args...))
+		if p := fmt.Sprintf(format, args...); b.expected == "" || !strings.Contains(p, b.expected) {
+			b.problems = append(b.problems, p)
+		}
 	}
 	if err := chromedp.Listen(ctx, func(event any) {
 		switch e := event.(type) {
@@ -201,7 +211,47 @@ func TestAConversationInABrowser(t *testing.T) {
 	if n := eval[int](b, `document.querySelectorAll("#conversations li").length`); n != 2 {
 		t.Errorf("%d conversations", n)
 	}
+	// On a narrow screen everything fits.
+	b.run(chromedp.EmulateViewport(390, 844))
+	if hidden := eval[[]string](b, `[...document.querySelectorAll("header > *, #composer > *")].filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.id)`); len(hidden) > 0 {
+		t.Errorf("at 390 pixels %v are beyond the right edge", hidden)
+	}
+	b.run(chromedp.Click(chromedp.CSS("#menu")), chromedp.WaitVisible(chromedp.CSS("#conversations")), chromedp.KeyEvent("\x1b"))
 	pictures(b, "chat")
+}
+
+// If an answer fails, the message stays and can be sent again; a regenerated answer that
+// fails leaves the one from before. Another tab's conversations are taken over.
+func TestFailuresAndOtherTabs(t *testing.T) {
+	fail := true
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		if !fail {
+			send("```\ncode\n```")
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	b.expect("net::ERR_EMPTY_RESPONSE")
+	button := func(text string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll("article button")].filter((b) => b.textContent === %q)`, text)
+	}
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Hello\r"))
+	b.until(`document.querySelector("#status.bad") && ` + button("Send again") + `.length === 1`)
+	fail = false
+	eval[any](b, button("Send again")+`[0].click()`)
+	b.until(button("Regenerate") + `.length === 1`)
+	if n := eval[int](b, button("Copy")+`.length`); n != 3 { // message, code, answer
+		t.Errorf("%d buttons to copy", n)
+	}
+	fail = true
+	eval[any](b, button("Regenerate")+`[0].click()`)
+	b.until(`document.querySelector("#status.bad") && ` + button("Regenerate") + `.length === 1`)
+	if text := eval[string](b, `[...document.querySelectorAll("article.assistant code")].at(-1).textContent`); text != "code" {
+		t.Errorf("after a failure the answer is %q", text)
+	}
+	const theirs = `[{"id": "other", "title": "Of another tab", "system": "", "settings": {}, "messages": [{"role": "user", "content": "x"}]}]`
+	eval[any](b, fmt.Sprintf(`localStorage.setItem("troupe.conversations", %q); void dispatchEvent(new StorageEvent("storage", {key: "troupe.conversations"}))`, theirs))
+	b.until(`[...document.querySelectorAll("#conversations button")].map((b) => b.textContent).join() === "Hello,Of another tab"`)
 }
 
 // pictures are taken for people, if TROUPE_PICTURES names a folder.

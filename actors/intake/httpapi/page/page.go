@@ -16,7 +16,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -27,6 +26,15 @@ var assets embed.FS
 
 // Policy is the Content-Security-Policy of the page.
 const Policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// kinds are the types of the files. Package mime would ask the system, which may have been told
+// something else.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
 
 // file is a file that is served.
 type file struct {
@@ -51,11 +59,7 @@ func New() *Page {
 			panic(err)
 		}
 		sum := sha256.Sum256(data)
-		kind := map[string]string{".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(e.Name())]
-		if kind == "" {
-			kind = mime.TypeByExtension(path.Ext(e.Name()))
-		}
-		p.files[e.Name()] = file{kind, `"` + hex.EncodeToString(sum[:8]) + `"`, data}
+		p.files[e.Name()] = file{kinds[path.Ext(e.Name())], `"` + hex.EncodeToString(sum[:8]) + `"`, data}
 	}
 	return p
 }

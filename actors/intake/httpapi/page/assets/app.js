@@ -6,7 +6,7 @@ import { Live, message, split } from "./view.js";
 import * as board from "./board.js";
 
 const $ = (id) => document.getElementById(id);
-const numbers = ["temperature", "top_p", "top_k", "max_tokens", "seed"];
+const numbers = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens", "seed"];
 
 let list = store.load();
 if (list.length === 0) list.unshift(store.create());
@@ -41,7 +41,7 @@ function showMessages() {
   const last = current.messages.length - 1;
   $("messages").replaceChildren(...current.messages.map((m, i) => message(m, {
     edit: m.role === "user" ? () => edit(i) : null,
-    again: m.role === "assistant" && i === last ? again : null,
+    again: i === last && !running ? again : null,
   })));
   scroll(true);
 }
@@ -74,8 +74,9 @@ function busy(on) {
   $("stop").hidden = !on;
 }
 
-// answer asks the model to go on from the last message.
-async function answer() {
+// answer asks the model to answer the last message. If nothing comes, the answer from before
+// is put back.
+async function answer(before = null) {
   const conversation = current, live = new Live(), started = performance.now(), abort = new AbortController();
   const messages = conversation.messages.map(({ role, content }) => ({ role, content: role === "assistant" ? split(content).answer : content }));
   if (conversation.system.trim()) messages.unshift({ role: "system", content: conversation.system });
@@ -84,6 +85,7 @@ async function answer() {
   for (const name of numbers) if (conversation.settings[name] !== undefined) body[name] = conversation.settings[name];
   running = abort;
   busy(true);
+  showMessages();
   say("Waiting for the model…");
   $("messages").append(live.element);
   scroll(true);
@@ -113,6 +115,8 @@ async function answer() {
     if (live.thoughts) m.thinking = live.thoughts;
     m.note = note(usage, first - started, performance.now() - first, stopped ? "stopped" : failed ? "incomplete" : finish);
     conversation.messages.push(m);
+  } else if (before) {
+    conversation.messages.push(before);
   }
   keep();
   if (conversation !== current) return;
@@ -152,15 +156,13 @@ function send() {
   list = [current, ...list.filter((c) => c !== current)];
   keep();
   showList();
-  showMessages();
   answer();
 }
 
+// again asks for another answer to the last message of the user.
 function again() {
   if (running) return;
-  current.messages.pop();
-  showMessages();
-  answer();
+  answer(current.messages.at(-1)?.role === "assistant" ? current.messages.pop() : null);
 }
 
 // edit puts a message back into the composer, without what came after it.
@@ -224,7 +226,7 @@ document.addEventListener("keydown", (e) => {
   side(false);
 });
 $("new").addEventListener("click", () => {
-  const fresh = list.find((c) => c.messages.length === 0) ?? store.create();
+  const fresh = list.find((c) => c.messages.length === 0) ?? store.create(current);
   list = [fresh, ...list.filter((c) => c !== fresh)];
   open(fresh);
 });
@@ -250,6 +252,7 @@ $("key").addEventListener("change", () => {
 $("export-markdown").addEventListener("click", () => exports.save("conversation.md", "text/markdown", exports.markdown(current)));
 $("export-json").addEventListener("click", () => exports.save("conversation.json", "application/json", JSON.stringify(current, null, 2)));
 $("delete").addEventListener("click", () => {
+  if (current.messages.length > 0 && !confirm("Delete this conversation?")) return;
   running?.abort();
   list = list.filter((c) => c !== current);
   if (list.length === 0) list.push(store.create());
@@ -271,6 +274,21 @@ function view() {
   else board.stop();
 }
 addEventListener("hashchange", view);
+// Another tab has saved: its conversations are taken over, except the one that is shown here
+// while an answer comes.
+addEventListener("storage", (e) => {
+  if (e.key !== store.place) return;
+  const theirs = store.load(), same = theirs.findIndex((c) => c.id === current.id);
+  if (same < 0) theirs.unshift(current);
+  else if (running) theirs[same] = current;
+  list = theirs;
+  if (same >= 0 && !running) {
+    current = theirs[same];
+    showMessages();
+    showSettings();
+  }
+  showList();
+});
 document.addEventListener("visibilitychange", view);
 
 showList();

@@ -1,7 +1,7 @@
 // Conversations in the browser's storage. Nothing leaves the browser but requests.
 // A conversation: {id, title, system, settings, messages: [{role, content, thinking?, note?}]}.
 
-const place = "troupe.conversations";
+export const place = "troupe.conversations";
 const mostConversations = 100;
 
 export function load() {
@@ -30,8 +30,9 @@ export function save(list) {
   }
 }
 
-export function create() {
-  return { id: crypto.getRandomValues(new Uint32Array(2)).join("-"), title: "", system: "", settings: {}, messages: [] };
+// create makes a conversation with the settings of another one.
+export function create({ system, settings } = { system: "", settings: {} }) {
+  return { id: crypto.getRandomValues(new Uint32Array(2)).join("-"), title: "", system, settings: { ...settings }, messages: [] };
 }
 
 // title is the beginning of the first message.

@@ -9,6 +9,32 @@ const button = (text, action) => {
   return b;
 };
 
+// copier is a button that copies a text.
+function copier(text) {
+  return button("Copy", async (e) => {
+    const b = e.currentTarget;
+    b.textContent = (await copy(text())) ? "Copied" : "Not allowed";
+    setTimeout(() => (b.textContent = "Copy"), 1500);
+  });
+}
+
+// copy reports whether the clipboard has the text. Browsers have navigator.clipboard only for
+// HTTPS and for this machine; elsewhere a selection is copied.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
 // split takes what a model writes between <think> and </think> out of its answer.
 export function split(content) {
   const m = /^\s*<think>/.exec(content);
@@ -35,6 +61,7 @@ export function message(m, actions = {}) {
     const thoughts = (m.thinking ?? "") + thinking;
     if (thoughts.trim()) article.append(thought(thoughts));
     body.append(render(answer));
+    for (const code of body.querySelectorAll("pre")) code.prepend(copier(() => code.querySelector("code").textContent));
   }
   article.append(body, tools(m, actions));
   return article;
@@ -50,18 +77,9 @@ function thought(text) {
 function tools(m, actions) {
   const bar = document.createElement("div");
   bar.className = "tools";
-  bar.append(button("Copy", async (e) => {
-    const b = e.currentTarget;
-    try {
-      await navigator.clipboard.writeText(m.role === "user" ? m.content : split(m.content).answer);
-      b.textContent = "Copied";
-    } catch {
-      b.textContent = "Not allowed";
-    }
-    setTimeout(() => (b.textContent = "Copy"), 1500);
-  }));
+  bar.append(copier(() => (m.role === "user" ? m.content : split(m.content).answer)));
   if (actions.edit) bar.append(button("Edit", actions.edit));
-  if (actions.again) bar.append(button("Regenerate", actions.again));
+  if (actions.again) bar.append(button(m.role === "user" ? "Send again" : "Regenerate", actions.again));
   if (m.note) {
     const note = document.createElement("span");
     note.textContent = m.note;
