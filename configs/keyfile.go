@@ -65,7 +65,7 @@ func ParseKeys(text []byte) ([]httpapi.Key, error) {
 	}
 	list := root.Content[0]
 	if list.Kind != yaml.MappingNode || len(list.Content) != 2 || list.Content[0].Value != "keys" || list.Content[1].Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("the file must have one entry, keys, which is a list; %s", keysForm)
+		return nil, fmt.Errorf("the file must have only the entry keys, with a list; %s", keysForm)
 	}
 	entries := list.Content[1].Content
 	switch {
@@ -104,7 +104,7 @@ func parseKey(entry *yaml.Node) (key httpapi.Key, err error) {
 		_, twice := values[field.Value]
 		switch {
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
-			return key, fmt.Errorf("line %d: every field of a key needs a text", value.Line)
+			return key, fmt.Errorf("line %d: the value of every field must be text", value.Line)
 		case twice:
 			return key, fmt.Errorf("line %d: a field appears twice in one entry; remove one", field.Line)
 		}
@@ -124,7 +124,7 @@ func parseKey(entry *yaml.Node) (key httpapi.Key, err error) {
 	case rights != "use" && rights != "admin":
 		return key, fmt.Errorf("line %d: the rights of %s must be use or admin", entry.Line, key.Name)
 	case plain == hashed:
-		return key, fmt.Errorf("line %d: %s needs either key or sha256", entry.Line, key.Name)
+		return key, fmt.Errorf("line %d: %s must have either key or sha256, and not both", entry.Line, key.Name)
 	case plain && (blank(secret) || len(headerValue(secret)) > 0):
 		return key, fmt.Errorf("line %d: the key of %s must be printable ASCII text without spaces around it", entry.Line, key.Name)
 	default:

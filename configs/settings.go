@@ -53,10 +53,10 @@ func (s *setting) value() any { return reflect.ValueOf(s.to).Elem().Interface() 
 func (c *Config) settings() []setting {
 	return append([]setting{
 		// What is served, and on what.
-		{topic: "Model and device", key: "model", alias: "model-path", to: &c.Model, usage: "model: a directory in Hugging Face format, a GGUF file, or the name of a model on Hugging Face's hub as ORG/REPO[:QUANT][@REVISION], which is downloaded once. Default: the embedded model. Example: Qwen/Qwen2.5-0.5B-Instruct"},
+		{topic: "Model and device", key: "model", alias: "model-path", to: &c.Model, usage: "directory in Hugging Face format, GGUF file, or name of a model on Hugging Face's hub as ORG/REPO[:QUANT][@REVISION], which is downloaded once. Default: the embedded model. Example: Qwen/Qwen2.5-0.5B-Instruct"},
 		{key: "model-aliases", to: &c.ModelAliases, check: each(isAlias, "NAME=MODEL, for example small=Qwen/Qwen2.5-0.5B-Instruct"),
-			usage: "short names for models, which can be used as model. Example: small=Qwen/Qwen2.5-0.5B-Instruct"},
-		{key: "served-model-name", to: &c.ServedModelName, usage: "model name in the API. Default: the name of the directory or file, or the name on the hub"},
+			usage: "aliases that can be used in place of a model. Example: small=Qwen/Qwen2.5-0.5B-Instruct"},
+		{key: "served-model-name", to: &c.ServedModelName, usage: "model name in the API. Default: the alias, the name on the hub, or the name of the directory or file"},
 		{key: "load-format", to: &c.Open.LoadFormat, check: oneOf("auto", "dummy"),
 			usage: "auto reads the weights; dummy makes random weights from config.json alone"},
 		{key: "chat-template", to: &c.ChatTemplate, usage: "file with a Jinja chat template that replaces the model's own"},

@@ -178,7 +178,7 @@ func (m *PageMap) UnmarshalText(text []byte) error {
 	for len(text) > 0 {
 		end := bytes.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 		if end < 1 {
-			return fmt.Errorf("a map of pages has no number before a letter, or no letter behind a number")
+			return fmt.Errorf("a map of pages has no number before a letter, or no letter after a number")
 		}
 		owner := bytes.IndexByte(ownerLetters[:], text[end])
 		n, err := strconv.Atoi(string(text[:end]))

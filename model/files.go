@@ -32,7 +32,7 @@ func At(path string) (Files, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return Files{}, fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory or of a GGUF file", path, err)
+		return Files{}, fmt.Errorf("model %s: %w; give the path of a Hugging Face model directory or of a GGUF file, or a name on Hugging Face's hub such as Qwen/Qwen2.5-0.5B-Instruct", path, err)
 	case st.IsDir():
 		return Files{fsys: os.DirFS(path), path: path}, nil
 	case filepath.Ext(path) == GGUFExtension || st.Mode().IsRegular() && isGGUF(path):

@@ -105,7 +105,7 @@ func openPartial(path string, f File) (*partial, error) {
 		p.at, err = io.Copy(p.bytes, file)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the beginning of a download cannot be read: %w; remove %s", err, path), file.Close())
+		return nil, errors.Join(fmt.Errorf("cannot read an unfinished download: %w; remove %s", err, path), file.Close())
 	}
 	return p, nil
 }

@@ -14,9 +14,12 @@ import (
 var preferred = []string{"Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "Q5_K_S", "Q8_0", "Q6_K", "Q5_0", "Q4_1", "Q5_1", "Q3_K_M", "Q3_K_L", "Q3_K_S", "Q2_K", "F16", "BF16", "F32"}
 
 // texts are the files beside the weights that a model directory needs or may have.
-var texts = []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}
+var texts = []string{configName, "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}
 
-const indexName = "model.safetensors.index.json"
+const (
+	configName = "config.json"
+	indexName  = "model.safetensors.index.json"
+)
 
 // choice is what is needed of a repository.
 type choice struct {
@@ -86,7 +89,7 @@ func choose(n Name, files []File) (*choice, error) {
 	}
 	_, single := at["model.safetensors"]
 	_, index := at[indexName]
-	_, config := at["config.json"]
+	_, config := at[configName]
 	models := ggufs(files)
 	switch {
 	case n.Quant != "" || !(config && (single || index)) && len(models) > 0:
@@ -138,7 +141,7 @@ func chooseGGUF(n Name, models []*ggufModel) (*ggufModel, error) {
 			return fit[0], nil
 		}
 		if len(fit) > 1 {
-			return nil, fmt.Errorf("%s has several files for %s: %s; name one more exactly", n.Repository(), quant, names(fit))
+			return nil, fmt.Errorf("%s has several files for %s: %s; use a longer part of the file name after the colon", n.Repository(), quant, names(fit))
 		}
 	}
 	if n.Quant == "" {
@@ -181,7 +184,7 @@ func shardsIn(index []byte, files []File) ([]File, error) {
 		}
 	}
 	for name := range wanted {
-		return nil, fmt.Errorf("%s names %q, which the repository lacks; it is damaged", indexName, clip(name))
+		return nil, fmt.Errorf("%s names %q, which the repository does not have; the repository is damaged", indexName, clip(name))
 	}
 	return shards, nil
 }

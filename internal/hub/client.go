@@ -116,7 +116,7 @@ func nextPage(links []string) string {
 // get sends a request and follows redirects. final is the address that has answered.
 func (h *Hub) get(ctx context.Context, address string, header http.Header) (resp *http.Response, final string, err error) {
 	if h.opt.Offline {
-		return nil, "", fmt.Errorf("HF_HUB_OFFLINE is set, so the hub is not asked")
+		return nil, "", fmt.Errorf("HF_HUB_OFFLINE is set, so the hub is not contacted; unset it to download")
 	}
 	r := &redirects{seen: map[string]bool{}}
 	for {

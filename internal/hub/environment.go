@@ -55,13 +55,13 @@ func FromEnvironment(lookup func(string) (string, bool), home string) (Environme
 		path, _ := get("HF_TOKEN_PATH")
 		text, err := os.ReadFile(expand(cmp.Or(path, filepath.Join(root, "token")), home))
 		if err != nil && !os.IsNotExist(err) {
-			return e, fmt.Errorf("the file of the token for the hub cannot be read: %w; mend it or set HF_TOKEN", err)
+			return e, fmt.Errorf("cannot read the file with the hub token: %w; fix the file or set HF_TOKEN", err)
 		}
 		e.Token = string(text)
 	}
 	e.Token = strings.TrimSpace(e.Token)
 	if strings.ContainsFunc(e.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return e, fmt.Errorf("the token for the hub has characters that a header cannot carry; set HF_TOKEN again")
+		return e, fmt.Errorf("the hub token has spaces or characters that are not printable ASCII; set HF_TOKEN again")
 	}
 	offline, _ := get("HF_HUB_OFFLINE")
 	e.Offline = truthy(offline)

@@ -50,7 +50,7 @@ func TestFromEnvironment(t *testing.T) {
 		{"HF_HUB_DOWNLOAD_TIMEOUT", "0"}:       "above 0",
 		{"HF_HUB_DOWNLOAD_TIMEOUT", "NaN"}:     "above 0",
 		{"HF_TOKEN", "hf_a\nb"}:                "set HF_TOKEN again",
-		{"HF_TOKEN_PATH", home}:                "cannot be read",
+		{"HF_TOKEN_PATH", home}:                "cannot read the file with the hub token",
 	} {
 		_, err := FromEnvironment(func(key string) (string, bool) { return vars[1], key == vars[0] }, home)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hf_a") {

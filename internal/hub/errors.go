@@ -26,22 +26,22 @@ type unreachable struct {
 }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("the hub at %s cannot be reached: %v; check the network, or set HF_ENDPOINT to a mirror, or HF_HUB_OFFLINE=1 to use the cache alone", e.host, e.cause)
+	return fmt.Sprintf("the hub at %s cannot be reached: %v; check the network, or set HF_ENDPOINT to a mirror, or HF_HUB_OFFLINE=1 to use only cached models", e.host, e.cause)
 }
 
 func (e *unreachable) Unwrap() error { return e.cause }
 
-// answered makes the error of an answer. what is what was asked for.
+// answered makes an error from the hub's answer. what names the model that was asked for.
 func (h *Hub) answered(resp *http.Response, what string) *Error {
 	e := &Error{Status: resp.StatusCode, Code: resp.Header.Get("X-Error-Code")}
 	host := h.opt.Endpoint.Host
 	signIn := "set HF_TOKEN to a token that may read it (" + h.opt.Endpoint.String() + "/settings/tokens)"
 	if h.opt.Token != "" {
-		signIn = "the token in use may not read it; check HF_TOKEN"
+		signIn = "check that the token in use (HF_TOKEN) may read it"
 	}
 	if !h.ours(resp.Request.URL) {
 		e.again, e.wait = e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout, retryAfter(resp.Header)
-		e.Text = fmt.Sprintf("%s, where %s keeps files of %s, answered with status %d; try again later", resp.Request.URL.Host, host, what, e.Status)
+		e.Text = fmt.Sprintf("%s, which stores the files of %s, answered with status %d; try again later", resp.Request.URL.Host, what, e.Status)
 		return e
 	}
 	switch {
@@ -50,17 +50,17 @@ func (h *Hub) answered(resp *http.Response, what string) *Error {
 	case e.Code == "RevisionNotFound":
 		e.Text = fmt.Sprintf("%s has no such revision on %s; check the name after the @", what, host)
 	case e.Code == "EntryNotFound":
-		e.Text = fmt.Sprintf("%s lacks a file that its list names; pull it again", what)
+		e.Text = fmt.Sprintf("%s has a file in its list that the hub does not have; pull it again", what)
 	case e.Code == "RepoNotFound", e.Status == http.StatusUnauthorized && e.Code == "", e.Status == http.StatusNotFound:
 		e.Text = fmt.Sprintf("there is no model %s on %s, or it is private; check the name, or %s", what, host, signIn)
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
 		e.Text = fmt.Sprintf("%s refuses access to %s (status %d); %s", host, what, e.Status, signIn)
 	case e.Status == http.StatusTooManyRequests:
 		e.again, e.wait = true, retryAfter(resp.Header)
-		e.Text = fmt.Sprintf("%s allows no more requests for now; try again later, or set HF_TOKEN for a higher limit", host)
+		e.Text = fmt.Sprintf("%s refuses further requests for now (rate limit); try again later, or set HF_TOKEN for a higher limit", host)
 	case e.Status >= 500, e.Status == http.StatusRequestTimeout:
 		e.again, e.wait = true, retryAfter(resp.Header)
-		e.Text = fmt.Sprintf("%s has a fault of its own (status %d) while it was asked for %s; try again later", host, e.Status, what)
+		e.Text = fmt.Sprintf("%s failed with status %d when asked for %s; try again later", host, e.Status, what)
 	default:
 		e.Text = fmt.Sprintf("unexpected status %d from %s for %s", e.Status, host, what)
 	}
@@ -68,7 +68,7 @@ func (h *Hub) answered(resp *http.Response, what string) *Error {
 }
 
 // errLie is data that contradicts what the hub has announced.
-var errLie = errors.New("the hub sent other data than it announced")
+var errLie = errors.New("the hub sent invalid data")
 
 func lie(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; pull again, or try another mirror (HF_ENDPOINT)", errLie, fmt.Sprintf(format, args...))

@@ -30,7 +30,7 @@ type Options struct {
 	Environment
 	// Progress is called often while files are downloaded or checked. It must be quick.
 	Progress func(Progress)
-	// Warn gets notes such as "the hub cannot be reached; using the cached files".
+	// Warn gets notes such as "the hub cannot be reached. Using the cached files".
 	Warn func(text string)
 	// Transport carries the requests; nil: a new one of net/http.
 	Transport http.RoundTripper
@@ -39,6 +39,9 @@ type Options struct {
 	// Link makes a symbolic link; nil: os.Symlink. Where it fails, files lie in the
 	// directories of commits themselves.
 	Link func(to, path string) error
+	// Check, if not nil, gets the directory of a model once config.json is in it, before
+	// anything large is downloaded. Its error ends the pull.
+	Check func(directory string) error
 	// Wait pauses between two attempts; nil: time passes. For tests.
 	Wait func(ctx context.Context, d time.Duration) error
 }

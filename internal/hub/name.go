@@ -72,15 +72,15 @@ func Parse(text string) (Name, error) {
 	case !ok || !part.MatchString(org) || !part.MatchString(repo):
 		return bad("it does not have the form ORG/REPO")
 	case strings.Contains(org+"/"+repo, "--") || strings.Contains(org+"/"+repo, ".."):
-		return bad("names have neither -- nor ..")
+		return bad("names must not contain -- or ..")
 	case strings.HasSuffix(repo, ".gguf") || strings.HasSuffix(repo, ".safetensors"):
 		return bad("it looks like the path of a file")
 	case strings.HasSuffix(repo, ".") || strings.HasSuffix(repo, "-") || strings.HasSuffix(org, ".") || strings.HasSuffix(org, "-"):
-		return bad("names do not end with a dot or a hyphen")
+		return bad("names must not end with a dot or a hyphen")
 	case hasQuant && !quant.MatchString(q):
-		return bad("the quantisation after the colon is wrong")
+		return bad("the quantisation after the colon is not valid")
 	case hasRev && (!revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "//") || strings.HasSuffix(rev, "/")):
-		return bad("the revision after the @ is wrong")
+		return bad("the revision after the @ is not valid")
 	}
 	return n, nil
 }

@@ -160,7 +160,7 @@ func (s *source) fetch(ctx context.Context, address string, from int64, into []b
 	}
 	var first, end, size int64
 	if n, _ := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &end, &size); n != 3 || first != from || end != last || size != f.Size {
-		return piece{err: lie("a part of %s comes as %q", f.Path, clip(resp.Header.Get("Content-Range")))}
+		return piece{err: lie("a part of %s came with the Content-Range %q", f.Path, clip(resp.Header.Get("Content-Range")))}
 	}
 	n, err := readAll(resp.Body, into, alive)
 	if err != nil {
@@ -197,7 +197,7 @@ func (h *Hub) alive(parent context.Context) (ctx context.Context, alive, stop fu
 	}
 }
 
-var errStalled = errors.New("no data came for too long (HF_HUB_DOWNLOAD_TIMEOUT)")
+var errStalled = errors.New("no data arrived within HF_HUB_DOWNLOAD_TIMEOUT")
 
 // broken is the error of an answer that ended early.
 func (s *source) broken(ctx context.Context, resp *http.Response, err error) error {
@@ -222,7 +222,7 @@ func (s *source) sequential(ctx context.Context, p *partial, done func(int64)) e
 	body := io.Reader(resp.Body)
 	if resp.Header.Get("Content-Encoding") == "gzip" { // although it was not asked for
 		if body, err = gzip.NewReader(resp.Body); err != nil {
-			return lie("%s is said to be gzip and is not", p.want.Path)
+			return lie("%s was sent as gzip, but is not gzip data", p.want.Path)
 		}
 	}
 	buffer := make([]byte, pieceBytes)

@@ -38,7 +38,7 @@ func (h *Hub) Pull(ctx context.Context, n Name) (*Pulled, error) {
 	if none != nil {
 		return nil, err
 	}
-	h.opt.Warn(fmt.Sprintf("%v. Using the files of %s in the cache", err, n))
+	h.opt.Warn(fmt.Sprintf("%v. Using the cached files of %s", err, n))
 	return cached, nil
 }
 
@@ -56,6 +56,9 @@ func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
 		return nil, err
 	}
 	job := &pullJob{hub: h, name: n, commit: commit}
+	if err := job.check(ctx, c.files); err != nil {
+		return nil, err
+	}
 	if c.shards { // the index says which weights there are
 		last := len(c.files) - 1
 		if err := job.fetch(ctx, c.files[last:]); err != nil {
@@ -124,6 +127,18 @@ type pullJob struct {
 	loaded int64 // bytes downloaded
 }
 
+// check downloads config.json, if there is one, and has it checked.
+func (j *pullJob) check(ctx context.Context, files []File) error {
+	at := slices.IndexFunc(files, func(f File) bool { return f.Path == configName })
+	if at < 0 || j.hub.opt.Check == nil {
+		return nil
+	}
+	if err := j.fetch(ctx, files[at:at+1]); err != nil {
+		return err
+	}
+	return j.hub.opt.Check(j.hub.cache.snapshot(j.name, j.commit))
+}
+
 // fetch downloads the files that the cache lacks, small ones first, and links each.
 func (j *pullJob) fetch(ctx context.Context, files []File) error {
 	cache, state := j.hub.cache, Progress{Files: len(files)}
@@ -182,10 +197,10 @@ func (j *pullJob) room(missing []File) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the free space of the disk with %s is not known: %w", j.hub.cache.dir, err)
+		return fmt.Errorf("cannot find out how much space the disk with %s has free: %w; set HF_HUB_CACHE to another directory", j.hub.cache.dir, err)
 	}
 	if free < need {
-		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; make room (troupe list shows what is there, troupe rm removes it), or set HF_HUB_CACHE to another disk",
+		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; free some space (troupe list shows the cached models, troupe rm MODEL removes one), or set HF_HUB_CACHE to a directory on another disk",
 			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free))
 	}
 	return nil

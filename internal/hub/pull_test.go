@@ -135,7 +135,7 @@ func TestPull(t *testing.T) {
 	opt.Cache = filepath.Dir(root)
 	warned := ""
 	opt.Warn = func(text string) { warned = text }
-	if down, err := hub.New(opt).Pull(t.Context(), name(t, "org/little")); err != nil || down.Path != got.Path || !strings.Contains(warned, "Using the files of org/little in the cache") {
+	if down, err := hub.New(opt).Pull(t.Context(), name(t, "org/little")); err != nil || down.Path != got.Path || !strings.Contains(warned, "Using the cached files of org/little") {
 		t.Errorf("with the hub down: %+v, %v, warning %q", down, err, warned)
 	}
 }
@@ -203,10 +203,10 @@ func TestFaults(t *testing.T) {
 		"gated":              {fault: hubtest.Status(403, "GatedRepo"), want: "access to org/little is gated: accept its conditions at"},
 		"gated file":         {fault: hubtest.OnFiles(hubtest.Status(403, "GatedRepo")), want: "is gated"},
 		"403":                {fault: hubtest.OnFiles(hubtest.Status(403, "")), want: "refuses access to org/little (status 403)"},
-		"404 of a file":      {fault: hubtest.OnFiles(hubtest.Status(404, "EntryNotFound")), want: "lacks a file that its list names"},
-		"429":                {fault: hubtest.Status(429, "", "Retry-After", "7"), want: "allows no more requests for now"},
+		"404 of a file":      {fault: hubtest.OnFiles(hubtest.Status(404, "EntryNotFound")), want: "that the hub does not have"},
+		"429":                {fault: hubtest.Status(429, "", "Retry-After", "7"), want: "(rate limit)"},
 		"429 at first":       {fault: hubtest.First(2, hubtest.Status(429, "", "Retry-After", "7"))},
-		"500":                {fault: hubtest.Status(500, ""), want: "has a fault of its own (status 500)"},
+		"500":                {fault: hubtest.Status(500, ""), want: "failed with status 500"},
 		"503 at first":       {fault: hubtest.First(2, hubtest.Status(503, ""))},
 		"418":                {fault: hubtest.Status(418, ""), want: "unexpected status 418"},
 		"a circle":           {fault: hubtest.OnFiles(hubtest.Redirect(func(c *hubtest.Call) string { return c.R.URL.Path })), want: "redirects in a circle"},
@@ -218,11 +218,11 @@ func TestFaults(t *testing.T) {
 		"no ranges":          {fault: hubtest.OnFiles(hubtest.WithoutRanges)},
 		"gzip":               {fault: hubtest.OnFiles(hubtest.WithGzip)},
 		"changed bytes":      {fault: hubtest.OnFiles(hubtest.Changed), want: "the hash"},
-		"too large":          {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size -= 5 }), want: "the hub sent other data than it announced"},
-		"too small":          {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size += 5 }), want: "the hub sent other data than it announced"},
+		"too large":          {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size -= 5 }), want: "the hub sent invalid data"},
+		"too small":          {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size += 5 }), want: "the hub sent invalid data"},
 		"another hash":       {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.OID = strings.Repeat("0", 64) }), want: "the hash"},
 		"no hash":            {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.OID = "../../x" }), want: "the hash of model.safetensors is"},
-		"a negative size":    {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size = -1 }), want: "is said to have -1 bytes"},
+		"a negative size":    {edit: lieAbout(func(e *hubtest.Entry) { e.LFS.Size = -1 }), want: "a size of -1 bytes"},
 		"a path above":       {edit: lieAbout(func(e *hubtest.Entry) { e.Path = "../../config.json" }), want: "the list of files has the path"},
 		"an absolute path":   {edit: lieAbout(func(e *hubtest.Entry) { e.Path = "/etc/passwd" }), want: "the list of files has the path"},
 		"a path twice":       {edit: lieAbout(func(e *hubtest.Entry) { e.Path = "config.json" }), want: "is in the list of files twice"},

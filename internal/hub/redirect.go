@@ -35,7 +35,7 @@ func (r *redirects) follow(from *url.URL, location string) (string, error) {
 		return "", lie("%s redirects to %q, which is not an address", from.Host, clip(location))
 	}
 	if from.Scheme == "https" && to.Scheme == "http" {
-		return "", lie("%s redirects to an address without encryption", from.Host)
+		return "", lie("%s redirects from https to http", from.Host)
 	}
 	to.Fragment = ""
 	if r.n++; r.n > maxRedirects {

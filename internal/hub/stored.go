@@ -221,7 +221,7 @@ func (h *Hub) removeBlob(n Name, name, hash string) (int64, error) {
 	}
 	lock := flock.New(path)
 	if free, err := lock.TryLock(); err != nil || !free {
-		return 0, fmt.Errorf("a file of %s is being downloaded; stop the download or wait for it, then remove it again", n.Repository())
+		return 0, fmt.Errorf("a file of %s is being downloaded; stop the download or wait for it, then run troupe rm again", n.Repository())
 	}
 	defer lock.Close()
 	blob := h.cache.blob(n, name)

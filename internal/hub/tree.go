@@ -35,7 +35,7 @@ func (h *Hub) commit(ctx context.Context, n Name) (string, error) {
 		return "", err
 	}
 	if !isHash(info.SHA, 40) {
-		return "", lie("the commit of %s is %q", n, clip(info.SHA))
+		return "", lie("the commit of %s is %q, which is not a hash", n, clip(info.SHA))
 	}
 	return info.SHA, nil
 }
@@ -98,7 +98,7 @@ func (h *Hub) samePlace(address, next string) (string, error) {
 	}
 	to, err := base.Parse(next)
 	if err != nil || !h.ours(to) || to.String() == address {
-		return "", lie("the next page of the list of files is at %q", clip(next))
+		return "", lie("the list of files continues at %q, which is not a page of the hub", clip(next))
 	}
 	return to.String(), nil
 }
@@ -114,11 +114,11 @@ func (e *treeEntry) file() (f File, ok bool, err error) {
 	}
 	switch {
 	case !safePath(f.Path):
-		return f, false, lie("the list of files has the path %q", clip(f.Path))
+		return f, false, lie("the list of files has the path %q, which is not allowed", clip(f.Path))
 	case f.Size < 0 || f.Size > maxSize:
-		return f, false, lie("%s is said to have %d bytes", clip(f.Path), f.Size)
+		return f, false, lie("the list of files gives %s a size of %d bytes", clip(f.Path), f.Size)
 	case e.LFS != nil && !isHash(f.Hash, 64), e.LFS == nil && !isHash(f.Hash, 40):
-		return f, false, lie("the hash of %s is %q", clip(f.Path), clip(f.Hash))
+		return f, false, lie("the hash of %s is %q, which is not a hash", clip(f.Path), clip(f.Hash))
 	}
 	return f, true, nil
 }

@@ -101,7 +101,7 @@ func (s *Server) boardStream(w http.ResponseWriter, r *http.Request) *apiError {
 	frames := s.board.join(s.runBoard)
 	if frames == nil {
 		return newError(http.StatusTooManyRequests).coded("too_many_readers").retry(5).
-			say("%d clients read the board already; close one first", own(mostBoards))
+			say("%d clients already read the board, and no more are allowed; close one of them", own(mostBoards))
 	}
 	defer s.board.leave(frames)
 	stream := newSSE(w)

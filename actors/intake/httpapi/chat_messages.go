@@ -75,7 +75,7 @@ func oneMessage(value any, where string, templateCalls bool) *apiError {
 		case calls == nil || len(calls.Items()) == 0:
 			return invalid(where+".content", "%s.content is null or missing; send text, or an empty string", where)
 		case !templateCalls:
-			return invalid(where+".tool_calls", "%s has tool calls and no content, but the model's chat template does not have tool calls; describe them in content as text", where)
+			return invalid(where+".tool_calls", "%s has tool calls and no content, but the model's chat template does not support tool calls; write them into content as text", where)
 		}
 	case *chat.List:
 		text, err := joinParts(content.Items(), where+".content")

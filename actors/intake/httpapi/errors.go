@@ -53,7 +53,7 @@ func (e *apiError) retry(seconds int) *apiError {
 	return e
 }
 
-// final marks an error that sending the same request again cannot mend.
+// final marks an error that the same request would get again.
 func (e *apiError) final() *apiError {
 	e.Final = true
 	return e

@@ -43,7 +43,7 @@ const advice = "*"
 const (
 	noGrammar = "leave it out and describe the format in a message; grammars and JSON schemas are not implemented yet"
 	noTools   = "leave it out; describe the tools in a message"
-	noMedia   = "leave it out; only text is"
+	noMedia   = "leave it out; this server reads and writes text only"
 	noPenalty = "leave it out; use temperature, top_p, top_k or min_p"
 )
 
@@ -58,16 +58,16 @@ var foreignFields = []foreignField{
 	{inAll, "parallel_tool_calls", advice, ""},
 
 	// The form of the answer.
-	{inOpenAI, "response_format", `{"type":"text"}`, `only {"type": "text"} is; describe another format in a message`},
+	{inOpenAI, "response_format", `{"type":"text"}`, `use {"type": "text"} and describe the format in a message`},
 	{inAll, "grammar json_schema regex ebnf structural_tag structured_outputs guided_json guided_regex guided_choice guided_grammar guided_decoding_backend guided_whitespace_pattern", `"" {}`, noGrammar},
 	{inAll, "format", `""`, noGrammar},
-	{inOpenAI, "modalities", `["text"]`, `only ["text"] is`},
+	{inOpenAI, "modalities", `["text"]`, `use ["text"]`},
 	{inOpenAI, "audio", "", noMedia},
 	{inAll, "image_data audio_data video_data multimodal mm_processor_kwargs images", "[] {} false", noMedia},
 	{inOpenAI, "tools functions", "[]", noTools},
 	{inOpenAI, "tool_choice function_call", `"none" "auto"`, noTools},
 	{inOpenAI, "web_search_options plugins moderation documents", "[] {} false", ""},
-	{inOpenAI, "suffix", `""`, "put the text that follows into the prompt, in the model's own format for it"},
+	{inOpenAI, "suffix", `""`, "write the suffix into the prompt, in the model's fill-in-the-middle format"},
 	{inChat, "echo", "false", "use /v1/completions"},
 	{inChat, "continue_final_message", "false", "use /v1/completions with the text so far"},
 	{inChat, "chat_template", `""`, "start the server with --chat-template FILE"},
@@ -88,7 +88,7 @@ var foreignFields = []foreignField{
 	{inAll, "mirostat_tau mirostat_eta dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers xtc_threshold dynatemp_exponent smoothing_curve", advice, ""},
 	{inAll, "dry_multiplier xtc_probability dynatemp_range smoothing_factor penalty_alpha adaptive_target top_n_sigma", "0 0.0 -1 -1.0", noPenalty},
 	{inAll, "repeat_last_n", "-1", "leave it out; repeat_penalty counts the prompt and the whole output"},
-	{inAll, "penalize_newline penalize_nl", "true", "use logit_bias for the token of a line break"},
+	{inAll, "penalize_newline penalize_nl", "true", "use logit_bias for the newline token"},
 	{inAll, "min_keep", "0 1", ""},
 	{inAll, "samplers sampler_seq", "", "leave it out; the order of sampling is fixed, see docs/api.md"},
 	{inAll, "truncate_prompt_tokens truncate transforms", "false []", "shorten the prompt before sending it"},
@@ -100,7 +100,7 @@ var foreignFields = []foreignField{
 	{inAll, "lora lora_path lora_id adapter_id lora_request", "[] {} false 0 -1", "leave it out; LoRA adapters are not implemented"},
 	{inAll, "session_params kv_transfer_params bootstrap_host bootstrap_port bootstrap_room", "false 0 [] {}", ""},
 	{inAll, "safe_prompt", "false", "put the instruction into a system message"},
-	{inChat, "options", "{}", "put its parameters beside messages, such as temperature and num_predict"},
+	{inChat, "options", "{}", "move its fields to the top level of the body, next to messages"},
 }
 
 // foreignTable are the parameters by place and name.

@@ -161,7 +161,7 @@ func TestOtherEndpointsHaveARemedy(t *testing.T) {
 		wantError(t, path, send(t, s, "POST", path, object{}), 404, "not_found", nil, want)
 	}
 	a := send(t, s, "OPTIONS", "/v1/chat/completions", nil, "Origin", "http://page.example", "Access-Control-Request-Method", "POST")
-	wantError(t, "preflight", a, 403, "origin_not_allowed", nil, `web pages of the origin "http://page.example" may not call this server; add the origin to cors-origins`)
+	wantError(t, "preflight", a, 403, "origin_not_allowed", nil, `web pages of the origin "http://page.example" are not allowed to call this server; add the origin to cors-origins`)
 }
 
 // Clients size their prompts by the context length.

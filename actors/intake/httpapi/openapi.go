@@ -26,12 +26,12 @@ func (s *Server) openAPI() any {
 	return map[string]any{
 		"openapi": openAPIVersion,
 		"info": map[string]any{"title": "Troupe", "version": "1",
-			"description": "An LLM serving engine: OpenAI's API under /v1, SGLang's native /generate, health, metrics and administration. Fields of other servers that are not listed here are taken or refused as docs/api.md says."},
+			"description": "An LLM serving engine: OpenAI's API under /v1, SGLang's native /generate, health, metrics and administration. Fields of other servers that are not listed here are accepted or refused; see docs/api.md."},
 		"paths": paths,
 		"components": map[string]any{
 			"securitySchemes": map[string]any{
 				"key":   map[string]any{"type": "http", "scheme": "bearer", "description": "an API key, if the server has any"},
-				"admin": map[string]any{"type": "http", "scheme": "bearer", "description": "an administrator's key, if the server has any key"},
+				"admin": map[string]any{"type": "http", "scheme": "bearer", "description": "the admin key, if the server has any key"},
 			},
 			"schemas": map[string]any{"Error": errorSchema},
 		},
@@ -65,7 +65,7 @@ func (s *Server) operation(rt *route, d *describedEndpoint) map[string]any {
 	op := map[string]any{
 		"summary": d.summary, "tags": []string{d.group}, "operationId": strings.Trim(strings.NewReplacer("/", "_", "{", "", "}", "", "...", "").Replace(strings.ToLower(rt.method)+rt.path), "_"),
 		"responses": map[string]any{"200": ok, "default": map[string]any{
-			"description": "what was wrong, where, and what to do",
+			"description": "an error: what is wrong, where, and how to fix it",
 			"content":     map[string]any{"application/json": map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/Error"}}},
 		}},
 	}

@@ -40,7 +40,7 @@ var describedEndpoints = map[string]describedEndpoint{
 	"/generate": {group: groupGenerate, summary: "Continue a text or token ids, SGLang's native endpoint", body: reflect.TypeFor[generateRequest](),
 		kinds: []string{asJSON, asEvents}, answer: "text, output_ids and meta_info, with stream the answer so far in each event",
 		example: `{"text": "Once upon a time", "sampling_params": {"max_new_tokens": 8, "temperature": 0}}`},
-	"/abort_request": {group: groupGenerate, summary: "Abort the caller's call by its rid; with abort_all those of all clients, for administrators", body: reflect.TypeFor[abortBody](),
+	"/abort_request": {group: groupGenerate, summary: "Abort the caller's call by its rid; with abort_all those of all clients (admin key)", body: reflect.TypeFor[abortBody](),
 		kinds: []string{asJSON}, answer: "success", example: `{"rid": "my-id"}`},
 
 	"/v1/models":         {group: groupModels, summary: "List the served models", kinds: []string{asJSON}, answer: "a list of models with their context length"},
@@ -50,10 +50,10 @@ var describedEndpoints = map[string]describedEndpoint{
 	"/detokenize":        detokenizeEndpoint,
 	"/v1/detokenize":     detokenizeEndpoint,
 
-	"/livez":           {group: groupHealth, summary: "Is the process alive", kinds: []string{asJSON}, answer: "it is"},
-	"/readyz":          {group: groupHealth, summary: "Can requests be computed now; while the server starts, what it does", kinds: []string{asJSON}, answer: "they can"},
-	"/health":          {group: groupHealth, summary: "The same as /readyz, under SGLang's name", kinds: []string{asJSON}, answer: "they can"},
-	"/health_generate": {group: groupHealth, summary: "Compute a token, or see that others are computed", kinds: []string{asJSON}, answer: "a token was computed"},
+	"/livez":           {group: groupHealth, summary: "Check that the process is alive", kinds: []string{asJSON}, answer: "the status live"},
+	"/readyz":          {group: groupHealth, summary: "Check that the engine accepts requests; while the server starts, the answer says what it is doing", kinds: []string{asJSON}, answer: "the status ready"},
+	"/health":          {group: groupHealth, summary: "The same as /readyz, under SGLang's name", kinds: []string{asJSON}, answer: "the status ready"},
+	"/health_generate": {group: groupHealth, summary: "Check that the engine computes tokens", kinds: []string{asJSON}, answer: "a token was computed"},
 	"/server_info":     serverInfoEndpoint,
 	"/get_server_info": serverInfoEndpoint,
 	"/metrics":         {group: groupHealth, summary: "Metrics for Prometheus", kinds: []string{asText}, answer: "the exposition"},
@@ -70,7 +70,7 @@ var describedEndpoints = map[string]describedEndpoint{
 	"/v1/cluster/actors": {group: groupCluster, summary: "List the actors of all nodes, or of one", queries: []string{"node"}, kinds: []string{asJSON}, answer: "the actors"},
 	"/v1/cluster/events": {group: groupCluster, summary: "Stream what happens to nodes and actors", queries: []string{"after"}, kinds: []string{asEvents}, answer: "events"},
 	"/v1/cluster/actions": {group: groupCluster, summary: "Drain, stop, start or restart a node or an actor", body: reflect.TypeFor[actionBody](), required: []string{"action", "target"},
-		kinds: []string{asJSON}, answer: "what the action came to", example: `{"action": "drain", "target": "engine-1", "reason": "new disk"}`},
+		kinds: []string{asJSON}, answer: "the result of the action", example: `{"action": "drain", "target": "engine-1", "reason": "new disk"}`},
 }
 
 var (
@@ -84,13 +84,13 @@ var (
 // describedQueries has every query parameter.
 var describedQueries = map[string]string{
 	"depth": "levels below a root, 1 to 1000", "nodes": "nodes in total, 1 to 10000", "tokens": "tokens of each node, 1 to 256", "format": "json or text",
-	"after": "the number of an event: the stream begins after it; 0: with all that are kept; absent: with what comes from now on",
-	"model": "the name of a model, at a gateway of several", "node": "the name of a node; absent: all",
+	"after": "number of the last known event: the stream begins after it; 0: with all events that are kept; absent: with new events only",
+	"model": "name of a model, if a gateway serves several", "node": "the name of a node; absent: all",
 }
 
 // describedFields has every field of the bodies, by name.
 var describedFields = map[string]string{
-	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "the kind of a content part: text; of thinking: enabled or disabled",
+	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "in a content part: text; in thinking: enabled or disabled",
 	"model": "the served name; empty or absent: the only one", "prompt": "a text, a list of texts, a list of token ids, or a list of such lists",
 	"text": "a text or a list of texts", "input_ids": "a list of token ids, or a list of such lists", "tokens": "a list of token ids, or a list of such lists",
 	"sampling_params": "the sampling parameters",
@@ -100,17 +100,17 @@ var describedFields = map[string]string{
 	"repetition_penalty": "above 0, at most 2: divides positive and multiplies negative logits of tokens in prompt or output", "repeat_penalty": "the same as repetition_penalty",
 	"logit_bias": "token id to -100 to 100", "stop": "texts that end the output", "stop_token_ids": "token ids that end the output", "ignore_eos": "the model's end tokens do not end the output",
 	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable", "random_seed": "the same as seed", "sampling_seed": "the same as seed",
-	"min_tokens": "output tokens before end tokens and stop strings count", "min_new_tokens": "the same as min_tokens",
+	"min_tokens": "minimum number of output tokens; until then end tokens and stop strings do not end the output", "min_new_tokens": "the same as min_tokens",
 	"no_stop_trim": "shows the stop string that ended the output", "include_stop_str_in_output": "the same as no_stop_trim", "skip_special_tokens": "leaves special tokens out of the text; default true",
-	"num_ctx": "tokens of prompt and output together", "max_tokens": "output tokens at most; absent: to the end of the context", "max_completion_tokens": "the same as max_tokens",
+	"num_ctx": "tokens of prompt and output together", "max_tokens": "maximum number of output tokens; absent: as many as fit into the context", "max_completion_tokens": "the same as max_tokens",
 	"max_new_tokens": "the same as max_tokens", "num_predict": "the same as max_tokens; -1: no limit", "n_predict": "the same as max_tokens; -1: no limit",
-	"stream": "answers with server-sent events", "stream_options": "for a stream", "include_usage": "a last event with the usage", "include_obfuscation": "has no effect",
-	"user": "the tenant under schedule-policy fair", "priority": "higher goes first, with the priority policy", "cache_salt": "requests share cached prefixes only if it is equal", "extra_key": "requests share cached prefixes only if it is equal",
-	"rid": "an id of the client's, to abort the call", "abort_all": "aborts the calls of all clients",
+	"stream": "answers with server-sent events", "stream_options": "options of a stream", "include_usage": "adds a last event with the usage", "include_obfuscation": "has no effect",
+	"user": "the tenant for schedule-policy fair", "priority": "requests with a higher number are admitted first, with schedule-policy priority", "cache_salt": "requests share cached prefixes only if this value is the same", "extra_key": "requests share cached prefixes only if this value is the same",
+	"rid": "id chosen by the client, with which it can abort the call", "abort_all": "aborts the calls of all clients",
 	"logprobs": "log probabilities: in chat true or false, in completions how many alternatives", "top_logprobs": "alternatives for each token, 0 to 20, with logprobs",
-	"echo": "returns the prompt before the output", "chat_template_kwargs": "variables for the chat template", "add_generation_prompt": "asks the template for the start of an answer; default true",
+	"echo": "returns the prompt before the output", "chat_template_kwargs": "variables for the chat template", "add_generation_prompt": "lets the template add the start of the answer; default true",
 	"reasoning_effort": "for templates that know it; none switches thinking off", "enable_thinking": "for templates that know it", "think": "the same as enable_thinking", "thinking": "the same as enable_thinking, as an object",
 	"return_logprob": "log probabilities of the output", "logprob_start_len": "position of the prompt from which log probabilities are returned; -1: none", "top_logprobs_num": "alternatives for each position, 0 to 20",
 	"return_text_in_logprobs": "adds the texts of tokens to log probabilities", "add_special_tokens": "adds the tokenizer's own special tokens; default true",
-	"action": "drain, undrain, stop, start or restart", "target": "NODE or NODE/PATH of an actor", "reason": "for the record", "force": "also if no other engine of the model is left",
+	"action": "drain, undrain, stop, start or restart", "target": "NODE or NODE/PATH of an actor", "reason": "text for the event log", "force": "do it even if the model has no other engine left",
 }

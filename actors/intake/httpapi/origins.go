@@ -44,7 +44,7 @@ func (h *hostRule) admit(r *http.Request, acts bool, origins []string) *apiError
 	}
 	if acts && foreign(r, origins) && preflight(r) {
 		return newError(http.StatusForbidden).coded("origin_not_allowed").
-			say("this preflight request of a browser is refused: web pages of the origin %q may not call this server; add the origin to cors-origins", clip(r.Header.Get("Origin"), 128))
+			say("preflight request refused: web pages of the origin %q are not allowed to call this server; add the origin to cors-origins", clip(r.Header.Get("Origin"), 128))
 	}
 	if acts && foreign(r, origins) {
 		return newError(http.StatusForbidden).coded("origin_not_allowed").

@@ -30,9 +30,9 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use: "chat [MODEL]", Short: "Chat with a model in the terminal", Args: cli.ModelArg,
 		Long: "Chat with a model in the terminal, or with --url with a running server. Lines from a pipe are\n" +
-			"answered one by one. In a terminal the usual keys edit a line, the up and down keys fetch earlier\n" +
-			"lines, and Tab completes commands. A message of several lines begins and ends with \"\"\", or each line\n" +
-			"but the last ends with \\. /help lists the commands that you can type.",
+			"answered one by one. In a terminal the usual keys edit a line, the up and down keys show earlier\n" +
+			"lines, and Tab completes commands. For a message of several lines, put \"\"\" before and after it, or \\ at\n" +
+			"the end of each line but the last. /help lists the commands that you can type.",
 		Example: "  troupe chat\n  troupe chat Qwen/Qwen2.5-0.5B-Instruct --system \"Answer in one sentence.\"\n  troupe chat --url http://127.0.0.1:30000",
 		RunE: func(c *cobra.Command, _ []string) error {
 			start := func(ctx context.Context, p partner) error {
@@ -71,7 +71,7 @@ func New() *cobra.Command {
 	engine = cli.FlagGroup(c, configs.AddEngineFlags)
 	server.AddFlags(c.Flags(), "")
 	c.Flags().StringVar(&system, "system", "", "system message at the start of the conversation")
-	c.Flags().StringVar(&historyFile, "history-file", defaultHistory(), "file with the lines that you have typed, readable by you alone; empty: none")
+	c.Flags().StringVar(&historyFile, "history-file", defaultHistory(), "file that keeps the lines that you type; only you can read it. Empty: no history")
 	cli.AddSamplingFlags(c, &s)
 	return c
 }

@@ -41,7 +41,7 @@ func openHistory(file string) (*history, error) {
 		return h, nil
 	}
 	if err == nil && (!at.Mode().IsRegular() || at.Size() > maxHistoryFile) {
-		err = errors.New("it is not a file of a chat's history")
+		err = errors.New("it is not a chat history")
 	}
 	var text []byte
 	if err == nil {
@@ -73,7 +73,7 @@ func (h *history) Len() int { return len(h.lines) }
 // At implements term.History: 0 is the newest line.
 func (h *history) At(index int) string { return h.lines[len(h.lines)-1-index] }
 
-// save replaces the file, which only its owner can read: it has people's text.
+// save replaces the file, which only its owner can read: it contains what users typed.
 func (h *history) save() error {
 	if h.file == "" || len(h.lines) == 0 {
 		return nil

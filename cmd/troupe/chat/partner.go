@@ -101,7 +101,7 @@ func (a *away) answer(ctx context.Context, messages []node.Message, write func(s
 		}
 		var c chunk
 		if err := json.Unmarshal(data, &c); err != nil {
-			return errors.New("the server has sent an event that is not JSON")
+			return errors.New("the server sent an event that is not JSON; check that --url is an OpenAI-compatible server")
 		}
 		if c.Error != nil {
 			return errors.New(c.Error.Message)

@@ -149,5 +149,5 @@ func speed(u *node.Usage, first, rest time.Duration) string {
 	if u.Completion > 1 && rest > 0 {
 		text += fmt.Sprintf(", %.1f tokens/s", float64(u.Completion-1)/rest.Seconds())
 	}
-	return text + fmt.Sprintf(", first after %s; prompt of %d tokens, %d of them cached", max(first, 0).Round(time.Millisecond), u.Prompt, u.Cached)
+	return text + fmt.Sprintf(", first token after %s; prompt: %d tokens, %d of them cached", max(first, 0).Round(time.Millisecond), u.Prompt, u.Cached)
 }

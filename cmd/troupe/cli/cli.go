@@ -23,7 +23,7 @@ func Root(version string, commands ...*cobra.Command) *cobra.Command {
 		Short: "A serving engine for language models: one binary, an OpenAI-compatible API",
 		Long: "Troupe serves language models over an OpenAI-compatible API.\n\n" +
 			"  troupe serve                     serve the embedded model on 127.0.0.1:30000\n" +
-			"  troupe serve MODEL               serve a model of Hugging Face's hub, a directory or a GGUF file\n" +
+			"  troupe serve MODEL               serve a model from Hugging Face's hub, a directory or a GGUF file\n" +
 			"  troupe chat                      chat with a model in the terminal",
 		SilenceUsage: true, SilenceErrors: true, DisableFlagsInUseLine: true,
 		Version: version, Args: knownCommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -38,8 +38,8 @@ func newNew() *cobra.Command {
 	c := &cobra.Command{
 		Use: "new NAME", Short: "Make an API key",
 		Long: "Makes an API key and prints it once, on stderr, with its entry for api-keys-file on stdout.\n" +
-			"The entry has the SHA-256 of the key, not the key: whoever reads the file cannot use the server.",
-		Example: "  troupe keys new alice >> keys.yaml          # keys.yaml begins with the line keys:\n  troupe serve --api-keys-file keys.yaml",
+			"The entry has the SHA-256 of the key, not the key itself, so the file gives no access to the server.",
+		Example: "  echo keys: > keys.yaml\n  troupe keys new alice >> keys.yaml\n  troupe serve --api-keys-file keys.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
@@ -54,13 +54,13 @@ func newNew() *cobra.Command {
 			if asJSON {
 				return cli.PrintJSON(c.OutOrStdout(), m)
 			}
-			if _, err := fmt.Fprintf(c.ErrOrStderr(), "API key of %s, shown only now: %s\n", m.Name, m.Key); err != nil {
+			if _, err := fmt.Fprintf(c.ErrOrStderr(), "API key of %s, printed only once: %s\n", m.Name, m.Key); err != nil {
 				return err
 			}
 			return m.print(c.OutOrStdout())
 		},
 	}
-	c.Flags().BoolVar(&admin, "admin", false, "give the key the rights admin: it may also do what affects all clients")
+	c.Flags().BoolVar(&admin, "admin", false, "give the key the rights admin: it also allows operations that affect all clients")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the key")
 	return c
 }

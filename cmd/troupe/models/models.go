@@ -8,7 +8,6 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -46,6 +45,3 @@ func named(c *cobra.Command, text string) (hub.Name, *configs.Config, error) {
 
 // client returns a client of the hub.
 func client(model string) (*hub.Hub, error) { return cli.FetchingPlain().Hub(model) }
-
-// errNothing is the end of a list that is empty.
-var errNothing = errors.New("no models are in the cache; troupe pull ORG/REPO downloads one")

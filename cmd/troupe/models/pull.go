@@ -26,7 +26,8 @@ func newPull() *cobra.Command {
 		Long: "Downloads what a model needs into the cache that Hugging Face's own libraries use, and checks its\n" +
 			"hashes. A download that was interrupted continues where it was. MODEL is ORG/REPO, with :QUANT for a\n" +
 			"quantisation of GGUF files and @REVISION for a branch, tag or commit.\n\n" +
-			"HF_TOKEN has the token for models that require one, HF_HUB_CACHE the directory, HF_ENDPOINT a mirror.",
+			"Environment variables: HF_TOKEN is the token for gated and private models, HF_HUB_CACHE the cache\n" +
+			"directory, HF_ENDPOINT the address of a mirror.",
 		Example: "  troupe pull Qwen/Qwen2.5-0.5B-Instruct\n  troupe pull Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
 			n, _, err := named(c, args[0])

@@ -40,14 +40,15 @@ func newList() *cobra.Command {
 				lines = append(lines, listed{s.Name.String(), s.Bytes, s.Waiting, len(s.Commits), s.Modified})
 			}
 			if len(lines) == 0 && !asJSON {
-				return errNothing
+				_, err := fmt.Fprintln(c.OutOrStdout(), "no models are in the cache; troupe pull ORG/REPO downloads one")
+				return err
 			}
 			return cli.Print(c, asJSON, lines, cli.Table(0, func(w io.Writer) {
-				fmt.Fprintln(w, "MODEL\tSIZE\tCHANGED")
+				fmt.Fprintln(w, "MODEL\tSIZE\tMODIFIED")
 				for _, l := range lines {
 					note := ""
 					if l.Waiting > 0 {
-						note = fmt.Sprintf("\t%s of a download that is not complete", units.Bytes(l.Waiting))
+						note = fmt.Sprintf("\tunfinished download: %s", units.Bytes(l.Waiting))
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s%s\n", l.Model, units.Bytes(l.Bytes), l.Modified.Local().Format("2006-01-02 15:04"), note)
 				}
@@ -74,7 +75,7 @@ type shownFile struct {
 func newShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "show MODEL", Short: "Show what the cache has of a model", Args: oneModel,
+		Use: "show MODEL", Short: "Show the revisions and files of a cached model", Args: oneModel,
 		Example: "  troupe show Qwen/Qwen2.5-0.5B-Instruct",
 		RunE: func(c *cobra.Command, args []string) error {
 			n, _, err := named(c, args[0])
@@ -116,15 +117,15 @@ func printCommits(w io.Writer, s *hub.Stored) {
 		}
 	}
 	if s.Waiting > 0 {
-		fmt.Fprintf(w, "%s of a download that is not complete; troupe pull continues it\t\t\n", units.Bytes(s.Waiting))
+		fmt.Fprintf(w, "unfinished download: %s; troupe pull continues it\t\t\n", units.Bytes(s.Waiting))
 	}
 }
 
 func newRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "rm MODEL", Short: "Remove a model from the cache", Args: oneModel,
-		Long: "Removes a model from the cache, with all its revisions. With :QUANT or @REVISION it removes that part.\n" +
-			"Files that another revision uses stay. The cache belongs to all programs that use Hugging Face's libraries.",
+		Long: "Removes a model from the cache, with all its revisions. With :QUANT or @REVISION it removes only that part.\n" +
+			"Files that another revision uses stay. Other programs that use Hugging Face's libraries share this cache.",
 		Example: "  troupe rm Qwen/Qwen2.5-0.5B-Instruct\n  troupe rm Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
 			n, _, err := named(c, args[0])

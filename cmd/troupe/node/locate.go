@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/hub"
+	"github.com/troupe-engine/troupe/model/config"
 )
 
 // Fetching is how a command shows that a model is downloaded.
@@ -26,11 +27,17 @@ func (f Fetching) Hub(model string) (*hub.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := hub.Options{Environment: env, Warn: f.Warn}
+	opt := hub.Options{Environment: env, Warn: f.Warn, Check: checkArchitecture}
 	if f.Progress != nil {
 		opt.Progress = func(p hub.Progress) { f.Progress(model, p) }
 	}
 	return hub.New(opt), nil
+}
+
+// checkArchitecture refuses a model that cannot be served before its weights are downloaded.
+func checkArchitecture(directory string) error {
+	_, err := config.Load(os.DirFS(directory), config.Options{})
+	return err
 }
 
 // locate finds the setting model on this machine: the path itself, or a model of the hub,
@@ -54,13 +61,13 @@ func (f Fetching) locate(ctx context.Context, c *configs.Config) (path, name str
 	if err != nil {
 		return "", "", err
 	}
-	client, err := f.Hub(wanted)
+	client, err := f.Hub(n.String())
 	if err != nil {
 		return "", "", err
 	}
 	pulled, err := client.Pull(ctx, n)
 	if err != nil {
-		return "", "", fmt.Errorf("there is no file or directory %s, and it could not be fetched from the hub: %w", wanted, err)
+		return "", "", fmt.Errorf("no file or directory %s exists, and it cannot be downloaded from the hub: %w", wanted, err)
 	}
-	return pulled.Path, cmp.Or(name, wanted), nil
+	return pulled.Path, cmp.Or(name, n.String()), nil
 }

@@ -63,7 +63,7 @@ func TestAModelByName(t *testing.T) {
 	}
 	h.Requests()
 	t.Setenv("HF_HUB_OFFLINE", "1")
-	for model, served := range map[string]string{"org/little": "org/little", "small": "small"} {
+	for model, served := range map[string]string{"org/little": "org/little", "small": "small", "hf.co/org/little": "org/little"} {
 		name, got, _ = answer(model, "small=org/little")
 		if got != want || name != served {
 			t.Errorf("offline: %s answers %s, want %s by %s", name, got, want, served)
@@ -78,6 +78,26 @@ func TestAModelByName(t *testing.T) {
 		c.Model = model
 		if _, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", model, err)
+		}
+	}
+}
+
+// A model of another architecture is refused before its weights are downloaded.
+func TestAnotherArchitectureIsNotDownloaded(t *testing.T) {
+	repo := littleRepo(t)
+	repo.Files["config.json"] = []byte(`{"architectures": ["MambaForCausalLM"], "model_type": "mamba"}`)
+	h := hubtest.Start(t, repo)
+	t.Setenv("HF_ENDPOINT", h.URL)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	c := configs.Default()
+	c.Model = "org/little"
+	_, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()})
+	if err == nil || !strings.Contains(err.Error(), "MambaForCausalLM") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, r := range h.Requests() {
+		if strings.Contains(r.Path, "safetensors") {
+			t.Errorf("%s was requested", r.Path)
 		}
 	}
 }

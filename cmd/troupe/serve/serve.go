@@ -25,7 +25,7 @@ func New() *cobra.Command {
 		Use: "serve [MODEL]", Short: "Serve a model over HTTP", Args: cli.ModelArg,
 		Long: "Serve a model over HTTP. On SIGINT or SIGTERM it finishes open requests and exits.\n" +
 			"SIGHUP, or a change of the config file or of api-keys-file, reloads the settings that can change without a restart.\n" +
-			"MODEL is a directory in Hugging Face format, a GGUF file, or a model of Hugging Face's hub, which is\n" +
+			"MODEL is a directory in Hugging Face format, a GGUF file, or a model on Hugging Face's hub, which is\n" +
 			"downloaded once. Without it the small embedded model is served.\n\n" +
 			"A hard limit is never exceeded. A soft limit can be exceeded for a short time, or where its text says so.",
 		Example: "  troupe serve\n  troupe serve Qwen/Qwen2.5-0.5B-Instruct\n  troupe serve Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0 --port 8000\n  troupe serve --config configs/server.yaml --model DIR",
@@ -97,7 +97,7 @@ func serve(c *cobra.Command) (err error) {
 		log.Warn().Err(n.TemplateFault).Msg("chat requests will be refused: the model's chat template cannot be used")
 	}
 	if len(cfg.HTTP.APIKeys)+len(cfg.HTTP.Keys) == 0 && cfg.HTTP.Host != "127.0.0.1" && cfg.HTTP.Host != "localhost" && cfg.HTTP.Host != "::1" {
-		log.Warn().Str("host", cfg.HTTP.Host).Msg("ANYONE WHO REACHES THIS ADDRESS CAN USE THE SERVER: it is reachable from the network and has no API key; set api-key or api-keys-file, or listen on 127.0.0.1")
+		log.Warn().Str("host", cfg.HTTP.Host).Msg("NO API KEY: the server is reachable from the network and anyone can use it; set api-key or api-keys-file, or listen on 127.0.0.1")
 	}
 	return n.Serve(ctx, api, listeners)
 }
@@ -133,7 +133,7 @@ func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string
 	}
 	stopWatch, err := cfg.Watch(func(what string) { give(what + " has changed") })
 	if err != nil {
-		log.Warn().Err(err).Msg("the settings are not watched for changes; send SIGHUP to reload it")
+		log.Warn().Err(err).Msg("cannot watch the settings for changes; send SIGHUP to reload them")
 		stopWatch = func() {}
 	}
 	signals := make(chan os.Signal, 1)

@@ -22,7 +22,7 @@ function say(text, bad = false) {
 function keep() {
   current.title = store.title(current);
   const dropped = store.save(list);
-  if (dropped > 0) say(`The browser's storage is full: ${dropped} of the oldest conversations were removed.`, true);
+  if (dropped > 0) say(`${dropped} of the oldest conversations were removed: there were more than 100, or the browser's storage is full.`, true);
 }
 
 function showList() {
@@ -136,8 +136,8 @@ function note(usage, wait, time, finish) {
     parts.push(`${usage.completion_tokens} tokens`);
     if (usage.completion_tokens > 1 && time > 0) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
   }
-  if (wait > 0) parts.push(`first after ${Math.round(wait)} ms`);
-  if (finish === "length") parts.push("ended at the limit of tokens");
+  if (wait > 0) parts.push(`first token after ${Math.round(wait)} ms`);
+  if (finish === "length") parts.push("stopped at the token limit");
   if (finish === "stopped" || finish === "incomplete") parts.push(finish);
   return parts.join(", ");
 }

@@ -67,11 +67,11 @@ async function read(signal, needsKey) {
         if (signal.aborted) return;
         take(next);
       }
-      if (!signal.aborted) say("The server has ended the stream. Connecting again…", true);
+      if (!signal.aborted) say("The server ended the stream. Reconnecting…", true);
     } catch (e) {
       if (signal.aborted) return;
       if (e.status === 401 || e.status === 403) {
-        say(`${e.message} Enter an administrator's key below.`, true);
+        say(`${e.message} Enter the admin key in the settings above.`, true);
         needsKey();
         stop();
         return;
@@ -116,7 +116,7 @@ function show() {
     say("No engine has joined yet.");
     return;
   }
-  say(m.stale ? "The engine does not answer now. This is what it held before." : frame.state === "ready" ? "" : `The server is ${frame.state}.`, m.stale);
+  say(m.stale ? "The engine is not answering. This is its last known state." : frame.state === "ready" ? "" : `The server is ${frame.state}.`, m.stale);
   showTiles(m);
   showPools(m);
   showSteps(m);
@@ -206,7 +206,7 @@ function showRequests(m) {
     tr.tabIndex = 0;
     tr.classList.toggle("marked", r.id !== 0 && r.id === marked);
   });
-  put($("requests-more"), m.counts.hidden ? `and ${count(m.counts.hidden)} more` : m.requests.length ? "Choose a request to mark its own pages in the pool." : "No open requests.");
+  put($("requests-more"), m.counts.hidden ? `and ${count(m.counts.hidden)} more` : m.requests.length ? "Click a request to mark its own pages in the pool." : "No open requests.");
 }
 
 function mark(tr) {
@@ -235,7 +235,7 @@ function showTree(m) {
   table($("tree"), rows, (tr, i) => {
     tr.cells[0].style.paddingLeft = `${0.5 + Math.min(levels[i], 20)}rem`;
   });
-  put($("tree-more"), `${count(nodes)} nodes in the tree, at most 200 of each engine shown. Age is in uses of the tree.`);
+  put($("tree-more"), `${count(nodes)} nodes in the tree; at most 200 per engine are shown. Age counts changes of the tree since the last use of the node.`);
 }
 
 function showActors() {

@@ -33,7 +33,7 @@ function table(rows) {
 
 function endpoint(path, method, op) {
   const e = make("details", "", make("summary", "", make("code", `${method.toUpperCase()} ${path}`), ` ${op.summary}`));
-  const key = op.security?.some((s) => "admin" in s) ? "Needs an administrator's key, if the server has keys." : op.security ? "Needs an API key, if the server has any." : "Needs no key.";
+  const key = op.security?.some((s) => "admin" in s) ? "Needs the admin key, if the server has any key." : op.security ? "Needs an API key, if the server has any." : "Needs no key.";
   e.append(make("p", key));
   const rows = (op.parameters ?? []).map((p) => [p.in === "query" ? `?${p.name}=` : `{${p.name}}`, p.schema.type, p.description]);
   const media = op.requestBody?.content["application/json"];
@@ -69,5 +69,5 @@ async function show() {
 }
 
 show().catch((e) => {
-  document.getElementById("status").textContent = `The description cannot be read: ${e.message}. Is the server still running?`;
+  document.getElementById("status").textContent = `Cannot load the description of the API: ${e.message}. Is the server still running?`;
 });
