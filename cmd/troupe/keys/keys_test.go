@@ -24,7 +24,7 @@ func TestANewKeyFitsItsEntry(t *testing.T) {
 		if failed := c.Execute(); failed != nil {
 			t.Fatal(failed)
 		}
-		_, key, found := strings.Cut(strings.TrimSpace(err.String()), "now: ")
+		_, key, found := strings.Cut(strings.TrimSpace(err.String()), "once: ")
 		if !found || len(key) < 32 || strings.Contains(out.String(), key) {
 			t.Fatalf("printed %q and %q", err.String(), out.String())
 		}
