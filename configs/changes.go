@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 )
 
 // Changes returns the keys of the settings that differ in next. An error names those
@@ -29,7 +27,7 @@ func (c *Config) Changes(next *Config) (keys []string, err error) {
 			errs = append(errs, fmt.Errorf("%s was removed; without it more clients would have access, so removing it requires a restart", s.key))
 		}
 	}
-	if same := func(a, b httpapi.Key) bool { return a == b }; !slices.EqualFunc(c.HTTP.Keys, next.HTTP.Keys, same) && !slices.Contains(keys, "api-keys-file") {
+	if !slices.Equal(c.HTTP.Keys, next.HTTP.Keys) && !slices.Contains(keys, "api-keys-file") {
 		keys = append(keys, "api-keys-file")
 	}
 	if len(c.HTTP.Keys) > 0 && len(next.HTTP.Keys) == 0 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,6 +25,20 @@ const (
 
 // KeyName is what the names of API keys match. They are labels of metrics.
 var KeyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// reservedName matches the names that keys of the settings have in logs and metrics.
+var reservedName = regexp.MustCompile(`^(admin-api-key|api-key-[0-9a-f]{8})$`)
+
+// WithKeys returns the settings with the API keys of the file of next, and of it nothing
+// else; nil if next has the same keys or none. Revoked keys must not depend on other settings.
+func (c *Config) WithKeys(next *Config) *Config {
+	if len(next.HTTP.Keys) == 0 || slices.Equal(c.HTTP.Keys, next.HTTP.Keys) {
+		return nil
+	}
+	with := *c
+	with.HTTP.Keys, with.KeysFile, with.keysText = next.HTTP.Keys, next.KeysFile, next.keysText
+	return &with
+}
 
 // loadKeys reads the file of API keys.
 func (c *Config) loadKeys() error {
@@ -55,13 +70,17 @@ const keysForm = "write YAML like\nkeys:\n  - name: alice\n    rights: use\n    
 // ParseKeys reads a file of API keys. Its errors never quote a key.
 func ParseKeys(text []byte) ([]httpapi.Key, error) {
 	var root yaml.Node
-	switch err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&root); {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("the file is empty, which would open the server to everyone; add a key, or unset api-keys-file")
 	case err != nil && strings.Contains(err.Error(), "anchor"): // it quotes the text
 		return nil, fmt.Errorf("a value that begins with * or & must be in quotes")
 	case err != nil:
 		return nil, fmt.Errorf("%w; %s", err, keysForm)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file has text after the first YAML document (after a line of --- or ...); keep one document")
 	}
 	list := root.Content[0]
 	if list.Kind != yaml.MappingNode || len(list.Content) != 2 || list.Content[0].Value != "keys" || list.Content[1].Kind != yaml.SequenceNode {
@@ -121,6 +140,8 @@ func parseKey(entry *yaml.Node) (key httpapi.Key, err error) {
 	switch rights := values["rights"]; {
 	case !KeyName.MatchString(key.Name):
 		return key, fmt.Errorf("line %d: name must have 1 to 64 letters, digits, dots, hyphens or underscores, and begin with a letter or digit", entry.Line)
+	case reservedName.MatchString(key.Name):
+		return key, fmt.Errorf("line %d: the name %s is that of a key of the settings; choose another one", entry.Line, key.Name)
 	case rights != "use" && rights != "admin":
 		return key, fmt.Errorf("line %d: the rights of %s must be use or admin", entry.Line, key.Name)
 	case plain == hashed:

@@ -38,6 +38,10 @@ func TestBadKeyFiles(t *testing.T) {
 		entry("rights: use"):  "line 2: name must have",
 		entry("name: 'a b', rights: use, key: secret-x"):                                        "line 2: name must have",
 		entry("name: " + strings.Repeat("a", 65) + ", rights: use, key: secret-x"):              "line 2: name must have 1 to 64",
+		entry("name: admin-api-key, rights: use, key: secret-x"):                                "is that of a key of the settings",
+		entry("name: api-key-0123abcd, rights: use, key: secret-x"):                             "is that of a key of the settings",
+		entry("name: a, rights: use, key: secret-x") + "---\nkeys: []\n":                        "after the first YAML document",
+		entry("name: a, rights: use, key: secret-x") + "...\nkeys: []\n":                        "after the first YAML document",
 		entry("name: a, rights: root, key: secret-x"):                                           "must be use or admin",
 		entry("name: a, rights: use"):                                                           "must have either key or sha256",
 		entry("name: a, rights: use, key: secret-x, sha256: 00"):                                "must have either key or sha256",
@@ -117,6 +121,63 @@ func TestKeysOfAFileAreSettings(t *testing.T) {
 	}
 }
 
+// Keys can be exchanged alone: of the other settings nothing is taken over.
+func TestKeysAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	t.Setenv("TROUPE_API_KEYS_FILE", file)
+	load := func(key, page string) *Config {
+		must(t, os.WriteFile(file, []byte("keys: [{name: a, rights: use, key: "+key+"}]"), 0o600))
+		t.Setenv("TROUPE_PAGE_SIZE", page)
+		c, err := Load("", nil)
+		must(t, err)
+		return c
+	}
+	now, next := load("one", "16"), load("two", "32")
+	with := now.WithKeys(next)
+	if with == nil || with.PageSize != 16 || with.HTTP.Keys[0] != next.HTTP.Keys[0] || now.HTTP.Keys[0] == next.HTTP.Keys[0] {
+		t.Errorf("with the keys: %+v", with)
+	}
+	if with := now.WithKeys(load("one", "64")); with != nil {
+		t.Error("the same keys are a change")
+	}
+	if with := now.WithKeys(Default()); with != nil {
+		t.Error("no keys are taken over")
+	}
+}
+
+// A file that a reload names is watched instead of the one before.
+func TestTheNewFileOfKeysIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	load := func(name string) *Config {
+		file := filepath.Join(dir, name)
+		must(t, os.WriteFile(file, []byte("keys: [{name: a, rights: use, key: "+name+"}]"), 0o600))
+		t.Setenv("TROUPE_API_KEYS_FILE", file)
+		c, err := Load("", nil)
+		must(t, err)
+		return c
+	}
+	changed := make(chan string, 8)
+	watches, err := Default().Watch(func(what string) { changed <- what })
+	must(t, err)
+	defer watches.Stop()
+	for _, name := range []string{"first", "second"} {
+		c := load(name)
+		must(t, watches.Follow(c), watches.Follow(c))
+		load(name + "-other")
+		must(t, os.WriteFile(c.KeysFile, []byte("keys: []"), 0o600))
+		if what := <-changed; what != "the file of API keys" {
+			t.Errorf("%s: %s has changed", name, what)
+		}
+	}
+	must(t, watches.Follow(Default()))
+	if watches.keys != nil {
+		t.Error("without a file something is watched")
+	}
+	if err := watches.Follow(&Config{KeysFile: filepath.Join(dir, "none", "keys")}); err == nil {
+		t.Error("a missing folder is watched")
+	}
+}
+
 // A change of either file is noticed.
 func TestBothFilesAreWatched(t *testing.T) {
 	dir := t.TempDir()
@@ -125,9 +186,9 @@ func TestBothFilesAreWatched(t *testing.T) {
 	c, err := Load(settings, nil)
 	must(t, err)
 	changed := make(chan struct{}, 8)
-	stop, err := c.Watch(func(string) { changed <- struct{}{} })
+	watches, err := c.Watch(func(string) { changed <- struct{}{} })
 	must(t, err)
-	defer stop()
+	defer watches.Stop()
 	for _, file := range []string{keys, settings} {
 		text, err := os.ReadFile(file)
 		must(t, err)

@@ -18,55 +18,83 @@ const (
 	patience = 10 * quiet             // limits this wait: other programs may keep writing to the same folder
 )
 
+// Watches are the files of settings that are watched. Its methods are for one goroutine.
+type Watches struct {
+	changed    func(what string)
+	file, keys *watch // nil: there is no such file
+}
+
 // Watch calls changed whenever the text of the config file, or of the file of API keys,
 // differs from the last known text, at first the loaded one. A missing file counts as a
 // different text. changed gets which file it was, in words; it is called from one goroutine
-// for each file, which stop ends.
+// for each file, which Stop ends.
 // Without a file, Watch does nothing.
-func (c *Config) Watch(changed func(what string)) (stop func(), err error) {
-	var stops []func()
-	stop = func() {
-		for _, one := range stops {
-			one()
-		}
-	}
-	var watched []*watch
+func (c *Config) Watch(changed func(what string)) (*Watches, error) {
+	w := &Watches{changed: changed}
 	if c.file != nil && c.file.name != "" {
-		watched = append(watched, &watch{file: c.file.name, text: c.file.text, changed: func() { changed("the config file") }})
-	}
-	if c.KeysFile != "" {
-		watched = append(watched, &watch{file: c.KeysFile, text: c.keysText, changed: func() { changed("the file of API keys") }})
-	}
-	for _, w := range watched {
-		w.there = true
-		one, err := w.start()
-		if err != nil {
-			stop()
-			return nil, fmt.Errorf("file %s cannot be watched: %w", w.file, err)
+		w.file = &watch{file: c.file.name, text: c.file.text, changed: func() { changed("the config file") }}
+		if err := w.file.start(); err != nil {
+			return nil, err
 		}
-		stops = append(stops, one)
 	}
-	return stop, nil
-}
-
-// start watches until stop is called.
-func (w *watch) start() (stop func(), err error) {
-	events, err := fsnotify.NewWatcher()
-	if err != nil {
+	if err := w.Follow(c); err != nil {
+		w.Stop()
 		return nil, err
 	}
-	w.events, w.errors = events.Events, events.Errors
+	return w, nil
+}
+
+// Follow watches the file of API keys that the settings name now. Call it whenever the
+// settings have changed. After an error no such file is watched.
+func (w *Watches) Follow(c *Config) error {
+	if w.keys != nil && w.keys.file == c.KeysFile {
+		return nil
+	}
+	w.keys.end()
+	w.keys = nil
+	if c.KeysFile == "" {
+		return nil
+	}
+	keys := &watch{file: c.KeysFile, text: c.keysText, changed: func() { w.changed("the file of API keys") }}
+	if err := keys.start(); err != nil {
+		return err
+	}
+	w.keys = keys
+	return nil
+}
+
+// Stop ends all watches.
+func (w *Watches) Stop() {
+	w.file.end()
+	w.keys.end()
+}
+
+// start watches a file that was there when its text was read.
+func (w *watch) start() error {
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("file %s cannot be watched: %w", w.file, err)
+	}
+	w.events, w.errors, w.there = events.Events, events.Errors, true
 	w.follow = func(folders []string) error { return follow(events, folders) }
 	if err := w.follow(folders(w.file)); err != nil {
 		events.Close()
-		return nil, err
+		return fmt.Errorf("file %s cannot be watched: %w", w.file, err)
 	}
 	var running sync.WaitGroup
 	running.Go(w.run)
-	return func() {
+	w.stop = func() {
 		events.Close() // closes its channels
 		running.Wait()
-	}, nil
+	}
+	return nil
+}
+
+// end is for a watch that start has begun, and for nil.
+func (w *watch) end() {
+	if w != nil {
+		w.stop()
+	}
 }
 
 // watch compares a file with its last known text after events in its folders. That
@@ -79,6 +107,7 @@ type watch struct {
 	errors  <-chan error
 	changed func()
 	follow  func(folders []string) error // watches these folders and no others
+	stop    func()                       // ends it, and waits for its goroutine
 }
 
 // run ends when events is closed. It looks first: the file may have changed since Load.

@@ -90,9 +90,9 @@ func TestWatchBeginsWithALook(t *testing.T) {
 	c, err := Load(file, nil)
 	must(t, err, os.WriteFile(file, []byte("port: 2"), 0o600))
 	changed := make(chan bool, 10)
-	stop, err := c.Watch(func(string) { changed <- true })
+	watches, err := c.Watch(func(string) { changed <- true })
 	must(t, err)
-	defer stop()
+	defer watches.Stop()
 	<-changed
 }
 
@@ -154,14 +154,14 @@ func TestWatchSeesEveryKindOfChange(t *testing.T) {
 			c, err := Load(file, nil)
 			must(t, err)
 			changed := make(chan bool, 1)
-			stop, err := c.Watch(func(string) {
+			watches, err := c.Watch(func(string) {
 				select {
 				case changed <- true:
 				default:
 				}
 			})
 			must(t, err)
-			defer stop()
+			defer watches.Stop()
 			for port := 2; port < 5; port++ {
 				change("port: " + strconv.Itoa(port))
 				for {
@@ -197,13 +197,13 @@ func TestFoldersOfLinks(t *testing.T) {
 // Without a file there is nothing to watch.
 func TestWatchWithoutAFile(t *testing.T) {
 	for _, c := range []*Config{Default(), {}} {
-		stop, err := c.Watch(func(string) { t.Error("called") })
+		watches, err := c.Watch(func(string) { t.Error("called") })
 		must(t, err)
-		stop()
+		watches.Stop()
 	}
 	c, err := Load("", nil)
 	must(t, err)
-	stop, err := c.Watch(func(string) { t.Error("called") })
+	watches, err := c.Watch(func(string) { t.Error("called") })
 	must(t, err)
-	stop()
+	watches.Stop()
 }

@@ -34,4 +34,9 @@ func TestUseIsCountedByKey(t *testing.T) {
 	if !strings.Contains(s.Logs(), `"key":"name-of-ann"`) {
 		t.Error("the access log does not name the key")
 	}
+	// The counters of a key that is removed are forgotten.
+	s.HTTP.Configure(httpapi.Options{Keys: []httpapi.Key{holder("k-bob", true)}})
+	if text := string(send(t, s, "GET", "/metrics", nil, "Authorization", "Bearer k-bob").body); strings.Contains(text, "name-of-ann") {
+		t.Error("a removed key has counters")
+	}
 }

@@ -96,6 +96,13 @@ func (s *Server) Configure(o Options) {
 	now.keys.follow(old.keys, now.SharePrefixCache)
 	s.bodies.resize(now.MaxBodiesBytes)
 	s.rules.Store(now)
+	if s.KeepKeys != nil {
+		known := map[string]bool{}
+		for _, name := range now.keys.names {
+			known[name] = true
+		}
+		s.KeepKeys(known)
+	}
 }
 
 // rulesFor are the rules of a request.

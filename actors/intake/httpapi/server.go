@@ -68,7 +68,9 @@ type Deps struct {
 	Record  func(*messages.Submission) (end func(output int))
 	Metrics http.Handler             // serves /metrics
 	KeyUse  func(name string) KeyUse // the counters of an API key; nil: nothing is counted
-	Info    func() map[string]any    // the answer of /server_info
-	Seed    func() uint64            // draws a seed for a request without one
-	Now     func() time.Time         // for created times and templates
+	// KeepKeys, if not nil, forgets the counters of all keys but those with these names.
+	KeepKeys func(known map[string]bool)
+	Info     func() map[string]any // the answer of /server_info
+	Seed     func() uint64         // draws a seed for a request without one
+	Now      func() time.Time      // for created times and templates
 }

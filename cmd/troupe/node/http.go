@@ -49,7 +49,7 @@ func (l *Listeners) Close() {
 func (n *Node) API() *httpapi.Server {
 	keys := telemetry.NewKeys()
 	deps := httpapi.Deps{
-		Options: n.Config().HTTP, Log: n.opt.Log, Metrics: telemetry.Handler(n.meters, keys), KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) }, Info: n.Info, Seed: newSeed, Now: time.Now,
+		Options: n.Config().HTTP, Log: n.opt.Log, Metrics: telemetry.Handler(n.meters, keys), KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) }, KeepKeys: keys.Keep, Info: n.Info, Seed: newSeed, Now: time.Now,
 	}
 	if g := n.cluster; g != nil {
 		deps.Models, deps.Gateway = &g.catalog, n.Config().Cluster.HasGateway()

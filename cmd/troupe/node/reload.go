@@ -12,6 +12,8 @@ import (
 type Reloads struct {
 	Load func() (*configs.Config, error) // reads all layers
 	Why  <-chan string                   // receives reasons, for the log; during a reload they may be merged
+	// Applied, if not nil, is called with the settings after each change.
+	Applied func(*configs.Config)
 }
 
 // follow reloads the settings until ctx ends.
@@ -29,11 +31,20 @@ func (n *Node) follow(ctx context.Context, api *httpapi.Server, reloads Reloads)
 func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*configs.Config, error), why string) {
 	next, err := load()
 	var changed []string
+	var keys *configs.Config // only the keys have changed
 	if err == nil {
-		changed, err = n.apply(ctx, api, next)
+		if changed, err = n.apply(ctx, api, next); err != nil {
+			keys = n.applyKeys(api, next)
+		}
+	}
+	if now := n.Config(); n.Reloads.Applied != nil && (keys != nil || err == nil && len(changed) > 0) {
+		n.Reloads.Applied(now)
 	}
 	switch {
 	case ctx.Err() != nil: // the server is shutting down
+	case keys != nil:
+		n.Meter.Record(messages.ReloadsRefused, 1)
+		n.opt.Log.Error().Err(err).Str("reason", why).Msg("of the settings only the keys of api-keys-file were reloaded; all others keep their values")
 	case err != nil:
 		n.Meter.Record(messages.ReloadsRefused, 1)
 		n.opt.Log.Error().Err(err).Str("reason", why).Msg("the settings were not reloaded; all keep their values")
@@ -47,6 +58,17 @@ func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*co
 			n.opt.Log.Warn().Msg(w)
 		}
 	}
+}
+
+// applyKeys exchanges the keys of api-keys-file and nothing else. It returns the settings
+// with them, nil if the keys are the same.
+func (n *Node) applyKeys(api *httpapi.Server, next *configs.Config) *configs.Config {
+	with := n.Config().WithKeys(next)
+	if with != nil {
+		api.Configure(with.HTTP)
+		n.config.Store(with)
+	}
+	return with
 }
 
 // apply changes the settings to next, all of them or none, and returns the keys of

@@ -33,11 +33,11 @@ func TestNoStreamNoticesAReload(t *testing.T) {
 	r := openReloaded(t, "api-key: key-0\n")
 	why := make(chan string, 1)
 	r.node.Reloads = Reloads{Load: r.load, Why: why}
-	stop, err := r.node.Config().Watch(func(string) { why <- "the config file has changed" })
+	watches, err := r.node.Config().Watch(func(string) { why <- "the config file has changed" })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
+	defer watches.Stop()
 	listeners, err := Listen(r.node.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -257,6 +257,38 @@ func TestEachLiveSettingTakesEffect(t *testing.T) {
 	}
 }
 
+// A revoked key is revoked although another change needs a restart.
+func TestKeysAreExchangedAlone(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(key string) {
+		if err := os.WriteFile(keys, []byte("keys: [{name: n, rights: use, key: "+key+"}]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("old")
+	r := openReloaded(t, "api-keys-file: "+keys)
+	applied := 0
+	r.node.Reloads.Applied = func(*configs.Config) { applied++ }
+	answers := func() string {
+		old, fresh := r.ask("GET", "/v1/models", "", "Authorization", "Bearer old"), r.ask("GET", "/v1/models", "", "Authorization", "Bearer new")
+		return fmt.Sprint(old.Code, fresh.Code)
+	}
+	if got := answers(); got != "200 401" {
+		t.Fatal(got)
+	}
+	write("new")
+	line := r.reload("page-size: 32\napi-keys-file: " + keys)
+	if !strings.Contains(line, "only the keys of api-keys-file were reloaded") || !strings.Contains(line, "page-size") || applied != 1 {
+		t.Errorf("logged %s, applied %d times", line, applied)
+	}
+	if got := answers(); got != "401 200" {
+		t.Errorf("old and new key are answered %s", got)
+	}
+	if line := r.reload("page-size: 32\napi-keys-file: " + keys); !strings.Contains(line, "the settings were not reloaded") || applied != 1 {
+		t.Errorf("logged %s, applied %d times", line, applied)
+	}
+}
+
 // liveTested are the keys of the table above.
 const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level unknown-fields api-keys-file `
 

@@ -53,7 +53,7 @@ func serve(c *cobra.Command) (err error) {
 	ctx, level := c.Context(), &telemetry.LogLevel{}
 	node.SetLogLevel(level, cfg)
 	log := cli.Logger(cfg).Level(zerolog.DebugLevel).Sample(level)
-	why, stop := reasonsToReload(cfg, log)
+	why, follow, stop := reasonsToReload(cfg, log)
 	defer stop()
 	listeners, err := node.Listen(cfg)
 	if err != nil {
@@ -77,7 +77,7 @@ func serve(c *cobra.Command) (err error) {
 	}
 	early()
 	n.Recording = recording
-	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) { return cli.Config(c) }}
+	n.Reloads = node.Reloads{Why: why, Load: func() (*configs.Config, error) { return cli.Config(c) }, Applied: follow}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
 	api := n.API()
 	ready := log.Info()
@@ -121,9 +121,10 @@ func startEarly(cfg *configs.Config, l *node.Listeners, fetching *node.Fetching)
 	return early.Stop, nil
 }
 
-// reasonsToReload sends a reason for each SIGHUP and for each change of the config file,
-// until stop is called. Without it SIGHUP would end the process and all open requests.
-func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string, stop func()) {
+// reasonsToReload sends a reason for each SIGHUP and for each change of a file of the
+// settings, until stop is called. follow takes over which files these are. Without it SIGHUP
+// would end the process and all open requests.
+func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string, follow func(*configs.Config), stop func()) {
 	reasons := make(chan string, 1)
 	give := func(reason string) {
 		select {
@@ -131,10 +132,18 @@ func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string
 		default: // a reload is pending
 		}
 	}
-	stopWatch, err := cfg.Watch(func(what string) { give(what + " has changed") })
-	if err != nil {
+	unwatched := func(err error) {
 		log.Warn().Err(err).Msg("cannot watch the settings for changes; send SIGHUP to reload them")
-		stopWatch = func() {}
+	}
+	watches, err := cfg.Watch(func(what string) { give(what + " has changed") })
+	if err != nil {
+		unwatched(err)
+		watches = &configs.Watches{}
+	}
+	follow = func(next *configs.Config) {
+		if err := watches.Follow(next); err != nil {
+			unwatched(err)
+		}
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -144,8 +153,8 @@ func reasonsToReload(cfg *configs.Config, log zerolog.Logger) (why <-chan string
 			give("SIGHUP")
 		}
 	})
-	return reasons, func() {
-		stopWatch()
+	return reasons, follow, func() {
+		watches.Stop()
 		signal.Stop(signals)
 		close(signals)
 		listening.Wait()

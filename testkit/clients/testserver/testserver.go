@@ -154,7 +154,7 @@ func Start(t testing.TB, opt Options) *Server {
 		Readings: func() any { return map[string]any{"metrics": meter.Values(), "histograms": meter.Histograms()} }}
 	s.HTTP = httpapi.New(httpapi.Deps{
 		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: telemetry.Handler(func() []*telemetry.Meter { return []*telemetry.Meter{meter} }, keys),
-		KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) },
+		KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) }, KeepKeys: keys.Keep,
 		Info:   func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
 		Seed:   func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
