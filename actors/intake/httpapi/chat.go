@@ -12,11 +12,10 @@ type chatRequest struct {
 	sampling
 	stream
 	scheduling
-	outputLimit
 	reasoning
+	Options             *sampling     `json:"options"` // Ollama's place for sampling parameters
 	Model               string        `json:"model"`
 	Messages            templateValue `json:"messages"`
-	MaxCompletionTokens *int          `json:"max_completion_tokens"`
 	Logprobs            *bool         `json:"logprobs"`
 	TopLogprobs         *int          `json:"top_logprobs"`
 	RID                 string        `json:"rid"`
@@ -51,14 +50,18 @@ type chatDelta struct {
 
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
 	served, err := s.reachForCall(req.Model)
+	padding := req.stream.padding()
 	if err == nil {
 		err = req.stream.check()
+	}
+	if err == nil {
+		err = req.sampling.merge("options", req.Options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &served.Model
-	most, err := req.outputLimit.max(1, named{"max_completion_tokens", req.MaxCompletionTokens})
+	most, err := req.max(1)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +87,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
-	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: ignored, names: map[string]string{"prompt": "messages"}}
+	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: append(ignored, padding...), names: map[string]string{"prompt": "messages"}}
 	if p.stream {
 		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
 	} else {

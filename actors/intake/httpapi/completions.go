@@ -13,7 +13,7 @@ type completionRequest struct {
 	sampling
 	stream
 	scheduling
-	outputLimit
+	Options  *sampling  `json:"options"` // Ollama's place for sampling parameters
 	Model    string     `json:"model"`
 	Prompt   promptJSON `json:"prompt"`
 	Logprobs *int       `json:"logprobs"`
@@ -50,14 +50,18 @@ type choiceState struct {
 
 func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*plan, *apiError) {
 	served, err := s.reachForCall(req.Model)
+	padding := req.stream.padding()
 	if err == nil {
 		err = req.stream.check()
+	}
+	if err == nil {
+		err = req.sampling.merge("options", req.Options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &served.Model
-	most, err := req.outputLimit.max(0)
+	most, err := req.max(0)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +96,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 	}
 	return &plan{
 		served: served, subs: subs, rid: cmp.Or(req.RID, id), stream: req.on(),
-		promptOnly: given(most.value, 1) == 0, prompts: c.prompts, copies: c.n,
+		promptOnly: given(most.value, 1) == 0, prompts: c.prompts, copies: c.n, ignored: padding,
 		answer: newOpenAIAnswer(r.Context(), s, m, id, "text_completion", c.n, &req.stream, c.take),
 	}, nil
 }

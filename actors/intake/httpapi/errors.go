@@ -18,6 +18,7 @@ type apiError struct {
 	Code    string // "" becomes null
 
 	RetryAfter int    // seconds, for 429 and 503; 0 sends no header
+	most       int    // bytes of Message; 0: maxErrorMessage
 	Final      bool   // sending the request again cannot help; SDKs repeat some statuses by themselves
 	logged     string // Message without a client's text; say sets both
 }
@@ -78,12 +79,12 @@ func unsupported(param, remedy string) *apiError {
 }
 
 // differ refuses two names of one parameter with different values. The error is about
-// the second one; under is the prefix of both.
-func differ[T comparable](under, first string, a *T, second string, b *T) *apiError {
+// the second one.
+func differ[T comparable](first string, a *T, second string, b *T) *apiError {
 	if a == nil || b == nil || *a == *b {
 		return nil
 	}
-	return invalid(under+second, "%s and %s are both given and differ; send one of them", first, second)
+	return invalid(second, "%s and %s are both given and differ; send one of them", first, second)
 }
 
 // internal is an error of the server itself.
@@ -167,7 +168,7 @@ const (
 )
 
 func (e *apiError) body() (b errorBody) {
-	b.Error.Message, b.Error.Type = clip(e.Message, maxErrorMessage), e.Type
+	b.Error.Message, b.Error.Type = clip(e.Message, cmp.Or(e.most, maxErrorMessage)), e.Type
 	if e.Param != "" {
 		b.Error.Param = new(clip(e.Param, maxErrorParam))
 	}

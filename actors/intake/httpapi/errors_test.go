@@ -100,8 +100,6 @@ func TestBadSamplingParameters(t *testing.T) {
 		}
 		cases["priority without effect"] = badBody{merge(base, object{"priority": 3}), 400, "priority", "unsupported_parameter", "schedule-policy priority"}
 		cases["priority no number"] = badBody{merge(base, object{"priority": "high"}), 400, "priority", nil, "priority"}
-		cases["obfuscation"] = badBody{merge(base, object{"stream": true, "stream_options": object{"include_obfuscation": true}}), 400,
-			"stream_options.include_obfuscation", "unsupported_parameter", "not supported"}
 		t.Run(path, func(t *testing.T) { refuse(t, s, path, cases) })
 	}
 }
@@ -159,7 +157,7 @@ func TestBadChats(t *testing.T) {
 		"bad role":         {message(object{"role": "king", "content": "hi"}), 400, "messages[0].role", nil, `"king"`},
 		"no content":       {message(object{"role": "user"}), 400, "messages[0].content", nil, "missing"},
 		"null":             {message(object{"role": "assistant", "content": nil}), 400, "messages[0].content", nil, "null or missing; send text, or an empty string"},
-		"null with calls":  {message(object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a"}}}), 400, "messages[0].tool_calls", nil, "does not have tool calls"},
+		"null with calls":  {message(object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a"}}}), 400, "messages[0].tool_calls", nil, "does not support tool calls"},
 		"number":           {message(object{"role": "user", "content": 4}), 400, "messages[0].content", nil, "string or an array"},
 		"picture":          {message(object{"role": "user", "content": list{object{"type": "image_url", "image_url": object{"url": "x"}}}}), 400, "messages[0].content", nil, `"image_url"`},
 		"no text":          {message(object{"role": "user", "content": list{object{"type": "text", "text": "a"}, object{"type": "text"}}}), 400, "messages[0].content[1].text", nil, `messages[0].content[1] has no text`},
@@ -199,15 +197,16 @@ func TestBadGenerates(t *testing.T) {
 		"two seeds":    {sampling(object{"seed": 1, "sampling_seed": 2}), 400, "sampling_params.sampling_seed", nil, "both given and differ"},
 		"two minimums": {sampling(object{"min_tokens": 1, "min_new_tokens": 2}), 400, "sampling_params.min_new_tokens", nil, "both given and differ"},
 		"type":         {sampling(object{"top_k": "x"}), 400, "sampling_params.top_k", nil, "a 64-bit integer"},
-		"unknown":      {sampling(object{"max_tokens": 3}), 400, "sampling_params.max_tokens", "unknown_parameter", "use max_new_tokens"},
+		"two limits":   {sampling(object{"max_tokens": 3, "max_new_tokens": 4}), 400, "sampling_params.max_new_tokens", nil, "both given and differ"},
+		"limits twice": {object{"text": "a", "sampling_params": object{"max_new_tokens": 3}, "options": object{"num_predict": 4}}, 400, "sampling_params.num_predict", nil, "both given and differ"},
 		"limit":        {sampling(object{"max_new_tokens": -2}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
 		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},
 		"spaces":       {sampling(object{"spaces_between_special_tokens": false}), 400, "sampling_params.spaces_between_special_tokens", "unsupported_parameter", "not supported"},
-		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `put it in sampling_params, as in {"sampling_params": {"temperature": …}}`},
+		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `put it in sampling_params: {"text": "…", "sampling_params": {…}}`},
 		"limit on top": {object{"text": "a", "max_new_tokens": 5}, 400, "max_new_tokens", "unknown_parameter", "put it in sampling_params"},
-		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put max_new_tokens in sampling_params"},
+		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put it in sampling_params"},
 		"regex on top": {object{"text": "a", "regex": "a*"}, 400, "regex", "unsupported_parameter", "not supported"},
-		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "put it beside sampling_params"},
+		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "put it next to sampling_params, not in it"},
 		"lora":         {object{"text": "a", "lora_path": "x"}, 400, "lora_path", "unsupported_parameter", "not supported"},
 		"top":          {object{"text": "a", "return_logprob": true, "top_logprobs_num": 21}, 400, "top_logprobs_num", nil, "between 0 and 20"},
 		"top alone":    {object{"text": "a", "top_logprobs_num": 2}, 400, "top_logprobs_num", nil, "return_logprob"},

@@ -48,7 +48,7 @@ func (s *Server) QueriesOf(path string) []string {
 
 // The objects within bodies that are read after the body itself.
 var (
-	NativeSampling = reflect.TypeFor[nativeSampling]()
+	NativeSampling = reflect.TypeFor[sampling]()
 	MessageHead    = reflect.TypeFor[messageHead]()
 	ContentPart    = reflect.TypeFor[contentPart]()
 )
@@ -57,6 +57,9 @@ var (
 func Registered(body reflect.Type) bool {
 	return slices.ContainsFunc(requestBodies, func(b any) bool { return reflect.TypeOf(b) == body })
 }
+
+// OpenAPI is the description of a server.
+func OpenAPI(s *Server) any { return s.openAPI() }
 
 // Queries are the query parameters.
 var Queries = queries

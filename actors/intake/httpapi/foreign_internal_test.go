@@ -15,10 +15,6 @@ import (
 
 // A parameter has one fate at a place, and one that has an effect is not in the table.
 func TestTheTableIsConsistent(t *testing.T) {
-	bodies := map[place][]reflect.Type{
-		inChat: {reflect.TypeFor[chatRequest]()}, inCompletions: {reflect.TypeFor[completionRequest]()},
-		inGenerate: {reflect.TypeFor[gatewayRequest]()}, inSampling: {reflect.TypeFor[nativeSampling]()},
-	}
 	seen := map[string]bool{}
 	for i := range foreignFields {
 		f := &foreignFields[i]
@@ -37,11 +33,51 @@ func TestTheTableIsConsistent(t *testing.T) {
 				} else {
 					seen[key] = true
 				}
-				for _, body := range bodies[at] {
+				if body := generatingBodies[at]; body != nil {
 					if _, has := fieldsOf(body)[name]; has {
 						t.Errorf("%s is in the table and a field of %s", name, body)
 					}
 				}
+			}
+		}
+	}
+}
+
+// At every place, each name that the API knows is a field, refused, or named as ignored
+// because it changes nothing there. A limit of the output is never dropped.
+func TestNoKnownNameIsDropped(t *testing.T) {
+	names := map[string]bool{}
+	for _, body := range generatingBodies {
+		for name := range fieldsOf(body) {
+			names[name] = true
+		}
+	}
+	for _, table := range foreignTable() {
+		for name := range table {
+			names[name] = true
+		}
+	}
+	delete(names, "include_obfuscation") // which only streams have
+	delete(names, "continuous_usage_stats")
+	for at, body := range generatingBodies {
+		l, prefix := &leftovers{at: at}, ""
+		if at == inSampling {
+			l.at, prefix = inGenerate, "sampling_params."
+		}
+		for name := range names {
+			if _, has := fieldsOf(body)[name]; has {
+				continue
+			}
+			known := foreignTable()[at][name]
+			l.refused, l.ignored = nil, nil
+			l.take(prefix, name, []byte(`"such a value"`), body)
+			free := inert[name] || known != nil && known.neutral == advice
+			if refused := len(l.refused) == 1; refused == free || len(l.refused)+len(l.ignored) != 1 {
+				t.Errorf("place %d: %s is refused: %v, ignored: %q", at, name, l.refused, l.ignored)
+			}
+			l.refused, l.ignored = nil, nil
+			if l.take(prefix, name, []byte(`null`), body); len(l.refused)+len(l.ignored) > 0 {
+				t.Errorf("place %d: %s: null", at, name)
 			}
 		}
 	}
@@ -83,8 +119,7 @@ func fieldTable() string {
 			if neutral := strings.Fields(f.neutral); len(neutral) > 0 {
 				values = "`" + strings.Join(neutral, "` `") + "`"
 			}
-			_, otherwise, _ = strings.Cut(f.refusal("x").Message, "not supported; ")
-			otherwise = "refused: " + otherwise
+			otherwise = "refused: " + f.instead()
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(names, ", "), strings.Join(where, ", "), values, otherwise)
 	}
@@ -115,42 +150,66 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// Every way to switch thinking on and off reaches a template that has it.
+// Every way to switch thinking on and off reaches a template that has it. Other models are
+// not concerned, whatever the values are.
 func TestThinking(t *testing.T) {
-	with := func(t *testing.T, body string) (*chatRequest, *leftovers) {
+	with := func(t *testing.T, body string) *chatRequest {
 		t.Helper()
-		req, left := new(chatRequest), &leftovers{at: inChat}
-		if err := unmarshal(t.Context(), []byte(body), req, left); err != nil {
+		req := new(chatRequest)
+		if err := unmarshal(t.Context(), []byte(body), req, &leftovers{at: inChat}); err != nil {
 			t.Fatal(err)
 		}
-		return req, left
+		return req
 	}
-	for body, want := range map[string]struct {
-		template string
-		args     map[string]any
-		ignored  []string
+	type vars = map[string]any
+	const levels, switches, deepseek, both = "{{ reasoning_effort }}", "{{ enable_thinking }}", "{% if thinking %}<think>{% endif %}", "{{ reasoning_effort }}{{ enable_thinking }}"
+	for _, c := range []struct {
+		body, template string
+		args           vars
+		ignored        []string
 	}{
-		`{"reasoning_effort": "low"}`:                                             {"{{ reasoning_effort }}", map[string]any{"reasoning_effort": "low"}, nil},
-		`{"reasoning_effort": "none"}`:                                            {"{{ enable_thinking }}", map[string]any{"enable_thinking": false}, nil},
-		`{"reasoning_effort": "high"}`:                                            {"{{ enable_thinking }}", map[string]any{"enable_thinking": true}, nil},
-		`{"reasoning_effort": "high", "think": true}`:                             {"{{ messages }}", map[string]any{}, []string{"reasoning_effort", "think"}},
-		`{"think": false}`:                                                        {"{{ enable_thinking }}", map[string]any{"enable_thinking": false}, nil},
-		`{"enable_thinking": true}`:                                               {"{{ not_enable_thinking }}", map[string]any{}, []string{"enable_thinking"}},
-		`{"thinking": {"type": "disabled"}}`:                                      {"{{ enable_thinking }}", map[string]any{"enable_thinking": false}, nil},
-		`{"think": true, "chat_template_kwargs": {"enable_thinking": false}}`:     {"{{ enable_thinking }}", map[string]any{"enable_thinking": false}, nil},
-		`{"reasoning_effort": "none", "enable_thinking": true, "thinking": null}`: {"{{ enable_thinking }}", map[string]any{"enable_thinking": true}, []string{"reasoning_effort"}},
+		{`{"reasoning_effort": "low"}`, levels, vars{"reasoning_effort": "low"}, nil},
+		{`{"reasoning_effort": "none"}`, switches, vars{"enable_thinking": false}, nil},
+		{`{"reasoning_effort": "high"}`, switches, vars{"enable_thinking": true}, nil},
+		{`{"reasoning_effort": "high"}`, deepseek, vars{"thinking": true}, nil},
+		{`{"reasoning_effort": "none"}`, both, vars{"reasoning_effort": "none", "enable_thinking": false}, nil},
+		{`{"reasoning_effort": "low", "think": false}`, both, vars{"reasoning_effort": "low", "enable_thinking": false}, nil},
+		{`{"reasoning_effort": "high", "think": true}`, "{{ messages }}", vars{}, []string{"reasoning_effort", "think"}},
+		{`{"think": false}`, switches, vars{"enable_thinking": false}, nil},
+		{`{"think": false}`, deepseek, vars{"thinking": false}, nil},
+		{`{"think": true}`, "{{ thinking }}{{ enable_thinking }}", vars{"thinking": true, "enable_thinking": true}, nil},
+		{`{"think": "low"}`, switches, vars{"enable_thinking": true}, nil},
+		{`{"think": "none"}`, deepseek, vars{"thinking": false}, nil},
+		{`{"think": "medium"}`, levels, vars{"reasoning_effort": "medium"}, nil},
+		{`{"think": true}`, levels, vars{}, []string{"think"}},
+		{`{"enable_thinking": true}`, "{{ not_enable_thinking }}", vars{}, []string{"enable_thinking"}},
+		{`{"thinking": {"type": "disabled"}}`, switches, vars{"enable_thinking": false}, nil},
+		{`{"thinking": {"type": "enabled", "budget_tokens": 1000}}`, deepseek, vars{"thinking": true}, []string{"thinking.budget_tokens"}},
+		{`{"thinking": true}`, switches, vars{"enable_thinking": true}, nil},
+		{`{"thinking": {}}`, switches, vars{}, nil},
+		{`{"think": true, "chat_template_kwargs": {"enable_thinking": false}}`, switches, vars{"enable_thinking": false}, nil},
+		{`{"reasoning_effort": "none", "enable_thinking": true, "thinking": null}`, switches, vars{"enable_thinking": true}, []string{"reasoning_effort"}},
+		// Without a variable, values of any type are fine.
+		{`{"think": "low", "thinking": true, "reasoning_effort": 3, "enable_thinking": [[]]}`, "{{ messages }}", vars{}, []string{"reasoning_effort", "enable_thinking", "think", "thinking"}},
+		{`{"think": true, "enable_thinking": false}`, "{{ messages }}", vars{}, []string{"enable_thinking", "think"}},
+		{`{"enable_thinking": "perhaps", "reasoning_effort": "low"}`, levels, vars{"reasoning_effort": "low"}, []string{"enable_thinking"}},
 	} {
-		req, _ := with(t, body)
-		m := &Model{Template: mustParse(t, want.template)}
+		req := with(t, c.body)
+		m := &Model{Template: mustParse(t, c.template)}
 		args, ignored, err := req.templateArgs(m)
-		if err != nil || !reflect.DeepEqual(args, want.args) || !slices.Equal(ignored, want.ignored) {
-			t.Errorf("%s: %v, ignored %q, error %v; want %v and %q", body, args, ignored, err, want.args, want.ignored)
+		if err != nil || !reflect.DeepEqual(args, c.args) || !slices.Equal(ignored, c.ignored) {
+			t.Errorf("%s with %s: %v, ignored %q, error %v; want %v and %q", c.body, c.template, args, ignored, err, c.args, c.ignored)
 		}
 	}
-	for _, body := range []string{`{"think": true, "enable_thinking": false}`, `{"thinking": {"type": "perhaps"}}`} {
-		req, _ := with(t, body)
-		if _, _, err := req.templateArgs(&Model{}); err == nil {
-			t.Errorf("%s is accepted", body)
+	m := &Model{Template: mustParse(t, both)}
+	for body, param := range map[string]string{
+		`{"think": true, "enable_thinking": false}`: "think", `{"thinking": {"type": "perhaps"}}`: "thinking.type", `{"thinking": {"type": 3}}`: "thinking.type",
+		`{"thinking": "on"}`: "thinking", `{"thinking": []}`: "thinking", `{"think": "perhaps"}`: "think", `{"think": 1}`: "think", `{"enable_thinking": "true"}`: "enable_thinking",
+		`{"reasoning_effort": 3}`: "reasoning_effort", `{"reasoning_effort": "low", "think": "high"}`: "think",
+		`{"thinking": {"type": "` + strings.Repeat("x", 5000) + `"}}`: "thinking",
+	} {
+		if _, _, err := with(t, body).templateArgs(m); err == nil || err.Param != param {
+			t.Errorf("%.100s: %v, want an error about %s", body, err, param)
 		}
 	}
 }

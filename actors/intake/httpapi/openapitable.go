@@ -90,7 +90,7 @@ var describedQueries = map[string]string{
 
 // describedFields has every field of the bodies, by name.
 var describedFields = map[string]string{
-	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "in a content part: text; in thinking: enabled or disabled",
+	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "of a content part: text",
 	"model": "the served name; empty or absent: the only one", "prompt": "a text, a list of texts, a list of token ids, or a list of such lists",
 	"text": "a text or a list of texts", "input_ids": "a list of token ids, or a list of such lists", "tokens": "a list of token ids, or a list of such lists",
 	"sampling_params": "the sampling parameters",
@@ -99,9 +99,11 @@ var describedFields = map[string]string{
 	"frequency_penalty": "-2 to 2, for each occurrence in the output", "presence_penalty": "-2 to 2, once if the token is in the output",
 	"repetition_penalty": "above 0, at most 2: divides positive and multiplies negative logits of tokens in prompt or output", "repeat_penalty": "the same as repetition_penalty",
 	"logit_bias": "token id to -100 to 100", "stop": "texts that end the output", "stop_token_ids": "token ids that end the output", "ignore_eos": "the model's end tokens do not end the output",
-	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable", "random_seed": "the same as seed", "sampling_seed": "the same as seed",
+	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable; -1: as if absent", "random_seed": "the same as seed", "sampling_seed": "the same as seed",
 	"min_tokens": "minimum number of output tokens; until then end tokens and stop strings do not end the output", "min_new_tokens": "the same as min_tokens",
 	"no_stop_trim": "shows the stop string that ended the output", "include_stop_str_in_output": "the same as no_stop_trim", "skip_special_tokens": "leaves special tokens out of the text; default true",
+	"do_sample": "false chooses the likeliest token, as temperature 0 does", "repeat_last_n": "-1; another value only without a penalty", "penalize_nl": "true; false only without a penalty", "penalize_newline": "the same as penalize_nl",
+	"options": "sampling parameters, as in Ollama; they may also be in the body itself",
 	"num_ctx": "tokens of prompt and output together", "max_tokens": "maximum number of output tokens; absent: as many as fit into the context", "max_completion_tokens": "the same as max_tokens",
 	"max_new_tokens": "the same as max_tokens", "num_predict": "the same as max_tokens; -1: no limit", "n_predict": "the same as max_tokens; -1: no limit",
 	"stream": "answers with server-sent events", "stream_options": "options of a stream", "include_usage": "adds a last event with the usage", "include_obfuscation": "has no effect",
@@ -109,7 +111,7 @@ var describedFields = map[string]string{
 	"rid": "id chosen by the client, with which it can abort the call", "abort_all": "aborts the calls of all clients",
 	"logprobs": "log probabilities: in chat true or false, in completions how many alternatives", "top_logprobs": "alternatives for each token, 0 to 20, with logprobs",
 	"echo": "returns the prompt before the output", "chat_template_kwargs": "variables for the chat template", "add_generation_prompt": "lets the template add the start of the answer; default true",
-	"reasoning_effort": "for templates that know it; none switches thinking off", "enable_thinking": "for templates that know it", "think": "the same as enable_thinking", "thinking": "the same as enable_thinking, as an object",
+	"reasoning_effort": "for templates that know it; none switches thinking off", "enable_thinking": "for templates that know it", "think": "the same as enable_thinking, or a level as in reasoning_effort", "thinking": "the same as enable_thinking, also as an object",
 	"return_logprob": "log probabilities of the output", "logprob_start_len": "position of the prompt from which log probabilities are returned; -1: none", "top_logprobs_num": "alternatives for each position, 0 to 20",
 	"return_text_in_logprobs": "adds the texts of tokens to log probabilities", "add_special_tokens": "adds the tokenizer's own special tokens; default true",
 	"action": "drain, undrain, stop, start or restart", "target": "NODE or NODE/PATH of an actor", "reason": "text for the event log", "force": "do it even if the model has no other engine left",

@@ -35,7 +35,7 @@ func TestParametersReachTheDevice(t *testing.T) {
 		"logit_bias": {object{"logit_bias": object{"7": -3, "12": 5.5}}, nil, func(p *messages.SamplingParams) {
 			p.LogitBias = []messages.TokenBias{{Token: 7, Bias: -3}, {Token: 12, Bias: 5.5}}
 		}},
-		"seed":          {object{"seed": -1}, object{"sampling_seed": -1}, func(p *messages.SamplingParams) { p.Seed = 1<<64 - 1 }},
+		"seed":          {object{"seed": -2}, object{"sampling_seed": -2}, func(p *messages.SamplingParams) { p.Seed = 1<<64 - 2 }},
 		"min_tokens":    {object{"min_tokens": 30}, object{"min_new_tokens": 30}, func(p *messages.SamplingParams) { p.MinTokens = 30 }},
 		"ignore_eos":    {object{"ignore_eos": true}, nil, func(p *messages.SamplingParams) { p.IgnoreEOS = true }},
 		"stop_token_id": {object{"stop_token_ids": list{eos, 3}}, nil, func(p *messages.SamplingParams) { p.StopTokenIDs = []int32{eos, 3} }},
@@ -78,15 +78,35 @@ func merge(body, changes object) object {
 	return o
 }
 
-// A request without a seed draws one; the draws differ.
+// A request without a seed draws one; the draws differ. -1 means the same, as in llama.cpp
+// and vLLM.
 func TestRequestsWithoutSeedDiffer(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
-	seen := map[any]bool{}
-	for range 5 {
-		seen[at(t, post(t, s, "/v1/completions", object{"prompt": "Once", "max_tokens": 20}), "choices", 0, "text")] = true
+	for path, base := range map[string]object{
+		"/v1/completions":      {"prompt": "Once", "max_tokens": 20},
+		"/v1/chat/completions": {"messages": hello, "max_tokens": 20},
+		"/generate":            {"text": "Once"},
+	} {
+		for _, seeds := range []object{{}, {"seed": -1}, {"random_seed": -1}, {"sampling_seed": -1}, {"seed": -1, "sampling_seed": -1}} {
+			body := merge(base, seeds)
+			if path == "/generate" {
+				body = merge(base, object{"sampling_params": merge(seeds, object{"max_new_tokens": 20})})
+			}
+			seen := map[string]bool{}
+			for range 5 {
+				seen[textOf(t, send(t, s, "POST", path, body))] = true
+			}
+			if len(seen) != 5 {
+				t.Errorf("%s: 5 requests with %v gave %d texts", path, seeds, len(seen))
+			}
+		}
 	}
-	if len(seen) != 5 {
-		t.Errorf("5 requests without a seed gave %d texts", len(seen))
+	// Beside a seed it changes nothing.
+	text := func(o object) string {
+		return textOf(t, send(t, s, "POST", "/v1/completions", merge(object{"prompt": "Once", "max_tokens": 20}, o)))
+	}
+	if got, want := text(object{"seed": -1, "random_seed": 7}), text(object{"seed": 7}); got != want {
+		t.Errorf("a seed of 7 beside -1: %q, want %q", got, want)
 	}
 }
 

@@ -1,86 +1,169 @@
 package httpapi
 
-import "maps"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // reasoning are the names under which servers let a client choose how much a model thinks.
 // What they do depends on the model: they become variables of its chat template if the
-// template has them, and have no effect otherwise.
+// template has them, and have no effect otherwise. Then their values are not read either,
+// because clients send them to every model.
 type reasoning struct {
-	Effort         *string `json:"reasoning_effort"` // OpenAI's; none switches thinking off
-	EnableThinking *bool   `json:"enable_thinking"`
-	Think          *bool   `json:"think"` // Ollama's
-	Thinking       *struct {
-		Type *string `json:"type"` // DeepSeek's: enabled or disabled
-	} `json:"thinking"`
+	Effort         json.RawMessage `json:"reasoning_effort"` // OpenAI's: a level; none switches thinking off
+	EnableThinking json.RawMessage `json:"enable_thinking"`  // a boolean
+	Think          json.RawMessage `json:"think"`            // Ollama's: a boolean or a level
+	Thinking       json.RawMessage `json:"thinking"`         // a boolean, or DeepSeek's and Anthropic's object
 }
 
-// Variables of chat templates.
-const (
-	varEffort   = "reasoning_effort"
-	varThinking = "enable_thinking"
-)
+// varEffort is the variable of chat templates for the level of thinking.
+const varEffort = "reasoning_effort"
+
+// varsThinking are the variables that switch thinking on and off. Templates of DeepSeek and
+// Granite have the second one.
+var varsThinking = []string{"enable_thinking", "thinking"}
+
+// noThinking is the level that switches thinking off.
+const noThinking = "none"
+
+// thinking is what a request asks for.
+type thinking struct {
+	level *string // nil: nothing
+	on    *bool   // nil: nothing
+	// The parameters of level and on, and those without effect.
+	levelFrom, onFrom string
+	ignored           []string
+}
 
 // templateArgs returns further variables for the model's template, and the names of
-// parameters that the template does not have.
+// parameters that have no effect with it.
 func (req *chatRequest) templateArgs(m *Model) (args map[string]any, ignored []string, err *apiError) {
 	args, err = templateArgs(req.TemplateArgs.value)
 	if err != nil {
 		return nil, nil, err
 	}
-	on, name, err := req.thinking()
+	lacks := func(variable string) bool { return m.Template == nil || !m.Template.Mentions(variable) }
+	levels, switches := !lacks(varEffort), slices.DeleteFunc(slices.Clone(varsThinking), lacks)
+	t, err := req.reasoning.read(levels, len(switches) > 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	set := maps.Clone(args)
-	if set == nil {
-		set = map[string]any{}
+	set := map[string]any{}
+	if t.level != nil && levels {
+		set[varEffort] = *t.level
 	}
-	has := func(variable string) bool { return m.Template != nil && m.Template.Mentions(variable) }
-	if effort := req.Effort; effort != nil {
-		switch {
-		case has(varEffort):
-			set[varEffort] = *effort
-		case has(varThinking) && on == nil:
-			set[varThinking] = *effort != "none"
-		default:
-			ignored = append(ignored, "reasoning_effort")
-		}
+	if t.level != nil && t.on == nil {
+		t.on = new(*t.level != noThinking)
+	} else if t.level != nil && !levels {
+		t.ignored = append(t.ignored, t.levelFrom)
 	}
-	if on != nil {
-		if has(varThinking) {
-			set[varThinking] = *on
-		} else {
-			ignored = append(ignored, name)
+	if t.on != nil {
+		for _, variable := range switches {
+			set[variable] = *t.on
 		}
 	}
 	maps.Copy(set, args) // chat_template_kwargs are more exact
-	return set, ignored, nil
+	return set, t.ignored, nil
 }
 
-// thinking is the switch and the name under which it was sent; nil if it was not.
-func (r *reasoning) thinking() (on *bool, name string, err *apiError) {
-	var typed *bool
-	if r.Thinking != nil && r.Thinking.Type != nil {
-		switch kind := *r.Thinking.Type; kind {
-		case "enabled", "adaptive":
-			typed = new(true)
-		case "disabled":
-			typed = new(false)
-		default:
-			return nil, "", invalid("thinking.type", "thinking.type is %q; it must be enabled or disabled", clip(kind, 64))
-		}
-	}
-	for _, one := range []struct {
+// read reads the parameters for a template that has the variable of levels, a switch, both
+// or neither.
+func (r *reasoning) read(levels, switches bool) (all thinking, err *apiError) {
+	for _, p := range []struct {
 		name  string
-		value *bool
-	}{{"enable_thinking", r.EnableThinking}, {"think", r.Think}, {"thinking", typed}} {
-		if one.value == nil {
+		raw   json.RawMessage
+		level bool // may be one
+		read  func(raw []byte) (thinking, *apiError)
+	}{
+		{"reasoning_effort", r.Effort, true, readEffort}, {"enable_thinking", r.EnableThinking, false, readSwitch},
+		{"think", r.Think, true, readThink}, {"thinking", r.Thinking, false, readThinking},
+	} {
+		if isNull(p.raw) {
 			continue
 		}
-		if err := differ("", name, on, one.name, one.value); err != nil {
-			return nil, "", err
+		if !switches && !(levels && p.level) {
+			all.ignored = append(all.ignored, p.name)
+			continue
 		}
-		on, name = one.value, one.name
+		one, err := p.read(p.raw)
+		if err == nil {
+			err = differ(all.levelFrom, all.level, p.name, one.level)
+		}
+		if err == nil {
+			err = differ(all.onFrom, all.on, p.name, one.on)
+		}
+		if err != nil {
+			return all, err
+		}
+		all.ignored = append(all.ignored, one.ignored...)
+		switch {
+		case one.level != nil:
+			all.level, all.levelFrom = one.level, p.name
+		case one.on != nil && switches:
+			all.on, all.onFrom = one.on, p.name
+		case one.on != nil:
+			all.ignored = append(all.ignored, p.name)
+		}
 	}
-	return on, name, nil
+	return all, nil
+}
+
+func readEffort(raw []byte) (t thinking, err *apiError) {
+	if t.level = readSmall[string](raw); t.level == nil {
+		return t, invalid("reasoning_effort", `reasoning_effort must be a string such as "none", "low", "medium" or "high"`)
+	}
+	return t, nil
+}
+
+func readSwitch(raw []byte) (t thinking, err *apiError) {
+	if t.on = readSmall[bool](raw); t.on == nil {
+		return t, invalid("enable_thinking", "enable_thinking must be true or false")
+	}
+	return t, nil
+}
+
+func readThink(raw []byte) (t thinking, err *apiError) {
+	t.on, t.level = readSmall[bool](raw), readSmall[string](raw)
+	if t.on == nil && (t.level == nil || !slices.Contains([]string{noThinking, "low", "medium", "high"}, *t.level)) {
+		return t, invalid("think", `think must be true or false, or one of "none", "low", "medium" and "high"`)
+	}
+	return t, nil
+}
+
+// readThinking reads a boolean or an object. Only the type of the object has an effect.
+func readThinking(raw []byte) (t thinking, err *apiError) {
+	if t.on = readSmall[bool](raw); t.on != nil {
+		return t, nil
+	}
+	object := readSmall[map[string]json.RawMessage](raw)
+	if object == nil {
+		return t, invalid("thinking", `thinking must be true or false, or an object such as {"type": "enabled"}`)
+	}
+	kind := (*object)["type"]
+	delete(*object, "type")
+	for _, name := range slices.Sorted(maps.Keys(*object)) {
+		t.ignored = append(t.ignored, "thinking."+name)
+	}
+	if isNull(kind) {
+		return t, nil
+	}
+	switch word := readSmall[string](kind); given(word, "") {
+	case "enabled", "adaptive":
+		t.on = new(true)
+	case "disabled":
+		t.on = new(false)
+	default:
+		return t, invalid("thinking.type", "thinking.type is %s; it must be enabled or disabled", clipJSON(kind))
+	}
+	return t, nil
+}
+
+// readSmall reads a value of at most 4096 bytes; nil if it has another type or is larger.
+func readSmall[T any](raw []byte) *T {
+	var value T
+	if len(raw) > 4096 || json.Unmarshal(raw, &value) != nil {
+		return nil
+	}
+	return &value
 }

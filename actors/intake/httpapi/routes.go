@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi/page"
 )
@@ -60,7 +61,7 @@ func (s *Server) allRoutes() []route {
 		{"GET", "/debug/cache", forAdmin, s.cacheTree},
 		{"GET", "/v1/kv_events", forAdmin, s.kvEvents},
 		{"GET", "/v1/board", forAdmin, s.boardStream},
-		{"GET", "/openapi.json", forAnyone, show(s.openAPI)},
+		{"GET", "/openapi.json", forAnyone, show(sync.OnceValue(s.openAPI))},
 		{"GET", "/metrics", forUsers, func(w http.ResponseWriter, r *http.Request) *apiError {
 			s.Metrics.ServeHTTP(w, r)
 			return nil

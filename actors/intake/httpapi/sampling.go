@@ -25,13 +25,20 @@ type sampling struct {
 	StopTokenIDs      json.RawMessage     `json:"stop_token_ids"`
 	IgnoreEOS         *bool               `json:"ignore_eos"`
 	N                 *int                `json:"n"`
-	Seed              *int64              `json:"seed"`
-	RandomSeed        *int64              `json:"random_seed"` // Mistral's name
+	Seed              *int64              `json:"seed"`          // -1: draw one
+	RandomSeed        *int64              `json:"random_seed"`   // Mistral's name
+	SamplingSeed      *int64              `json:"sampling_seed"` // SGLang's name
 	MinTokens         *int                `json:"min_tokens"`
+	MinNewTokens      *int                `json:"min_new_tokens"` // SGLang's name
 	NoStopTrim        *bool               `json:"no_stop_trim"`
 	IncludeStop       *bool               `json:"include_stop_str_in_output"` // vLLM's name
 	SkipSpecialTokens *bool               `json:"skip_special_tokens"`
-	NumCtx            *int                `json:"num_ctx"` // Ollama's: tokens of prompt and output together
+	NumCtx            *int                `json:"num_ctx"`          // Ollama's: tokens of prompt and output together
+	DoSample          *bool               `json:"do_sample"`        // Hugging Face's: false chooses the likeliest token
+	RepeatLastN       *int                `json:"repeat_last_n"`    // llama.cpp's and Ollama's: tokens that penalties count; -1: all
+	PenalizeNL        *bool               `json:"penalize_nl"`      // llama.cpp's: penalties count newlines
+	PenalizeNewline   *bool               `json:"penalize_newline"` // Ollama's name
+	outputLimit
 }
 
 // Bounds of parameters. n and the stop lists multiply work and memory.
@@ -72,6 +79,9 @@ func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messag
 	if err := cmp.Or(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
 	}
+	if err := s.scope(p); err != nil {
+		return nil, err
+	}
 	if s.Seed != nil {
 		p.Seed = uint64(*s.Seed)
 	} else {
@@ -83,6 +93,15 @@ func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messag
 // numbers checks what is not an integer.
 func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 	d := m.Defaults
+	switch temperature := given(s.Temperature, 0); {
+	case s.DoSample == nil:
+	case *s.DoSample && s.Temperature == nil && d.Temperature == 0:
+		return invalid("do_sample", "do_sample is true, but the default temperature of this model is 0; set temperature above 0")
+	case !*s.DoSample && temperature > 0:
+		return invalid("do_sample", "do_sample is false, but temperature is %v; set temperature to 0, or leave do_sample out", temperature)
+	case !*s.DoSample:
+		d.Temperature = 0
+	}
 	for _, f := range []struct {
 		name      string
 		into      *float32
@@ -106,6 +125,21 @@ func (s *sampling) numbers(p *messages.SamplingParams, m *Model) *apiError {
 		case !f.openLow && !(v >= f.low && v <= f.high):
 			return invalid(f.name, "%s is %v; it must be between %v and %v", f.name, v, own(f.low), own(f.high))
 		}
+	}
+	return nil
+}
+
+// scope refuses to penalise only some of the tokens. It changes nothing if there is no
+// penalty.
+func (s *sampling) scope(p *messages.SamplingParams) *apiError {
+	switch {
+	case p.RepetitionPenalty == 1 && p.FrequencyPenalty == 0 && p.PresencePenalty == 0:
+	case given(s.RepeatLastN, -1) != -1:
+		return unsupported("repeat_last_n", "leave it out; penalties count the whole output, and repetition_penalty also the prompt")
+	case !given(s.PenalizeNL, true):
+		return unsupported("penalize_nl", "leave it out; use logit_bias for the newline token")
+	case !given(s.PenalizeNewline, true):
+		return unsupported("penalize_newline", "leave it out; use logit_bias for the newline token")
 	}
 	return nil
 }

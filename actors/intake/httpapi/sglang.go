@@ -11,23 +11,16 @@ import (
 // generateRequest is the body of /generate, SGLang's native endpoint.
 type generateRequest struct {
 	scheduling
-	Text            promptJSON      `json:"text"`
-	InputIDs        promptJSON      `json:"input_ids"`
-	SamplingParams  *nativeSampling `json:"sampling_params"`
-	RID             string          `json:"rid"`
-	Stream          *bool           `json:"stream"`
-	ReturnLogprob   *bool           `json:"return_logprob"`
-	LogprobStartLen *int            `json:"logprob_start_len"`
-	TopLogprobsNum  *int            `json:"top_logprobs_num"`
-	ReturnText      *bool           `json:"return_text_in_logprobs"`
-}
-
-// nativeSampling are SGLang's names for the shared parameters.
-type nativeSampling struct {
-	sampling
-	MaxNewTokens *int   `json:"max_new_tokens"` // 0 computes the prompt alone
-	MinNewTokens *int   `json:"min_new_tokens"`
-	SamplingSeed *int64 `json:"sampling_seed"`
+	Text            promptJSON `json:"text"`
+	InputIDs        promptJSON `json:"input_ids"`
+	SamplingParams  *sampling  `json:"sampling_params"`
+	Options         *sampling  `json:"options"` // Ollama's place for sampling parameters
+	RID             string     `json:"rid"`
+	Stream          *bool      `json:"stream"`
+	ReturnLogprob   *bool      `json:"return_logprob"`
+	LogprobStartLen *int       `json:"logprob_start_len"`
+	TopLogprobsNum  *int       `json:"top_logprobs_num"`
+	ReturnText      *bool      `json:"return_text_in_logprobs"`
 }
 
 // gatewayRequest is the body of /generate at a gateway. SGLang has no parameter for the
@@ -51,12 +44,16 @@ func (s *Server) generatePlan(r *http.Request, model string, req *generateReques
 	if err != nil {
 		return nil, err
 	}
-	native, err := req.sampling()
-	if err != nil {
+	native := cmp.Or(req.SamplingParams, &sampling{})
+	if err := native.merge("options", req.Options); err != nil {
 		return nil, err
 	}
 	m := &served.Model
-	params, err := native.params(m, maxTokens{"max_new_tokens", unlimited(native.MaxNewTokens), 0}, s.Seed)
+	most, err := native.max(0)
+	var params *messages.SamplingParams
+	if err == nil {
+		params, err = native.params(m, most, s.Seed)
+	}
 	if err != nil {
 		return nil, err.about("sampling_params." + err.Param)
 	}
@@ -91,22 +88,10 @@ func (s *Server) generatePlan(r *http.Request, model string, req *generateReques
 		return nil, err.about("sampling_params." + err.Param)
 	}
 	p := &plan{served: served, subs: subs, rid: g.rid, stream: base.Stream, answer: g,
-		promptOnly: given(native.MaxNewTokens, 1) == 0, abortIsResult: true, copies: 1,
+		promptOnly: given(most.value, 1) == 0, abortIsResult: true, copies: 1,
 		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
 	g.answers = make([]generateResponse, len(p.subs))
 	return p, nil
-}
-
-func (req *generateRequest) sampling() (*nativeSampling, *apiError) {
-	native := cmp.Or(req.SamplingParams, &nativeSampling{})
-	if err := cmp.Or(
-		differ("sampling_params.", "min_tokens", native.MinTokens, "min_new_tokens", native.MinNewTokens),
-		differ("sampling_params.", "seed", native.Seed, "sampling_seed", native.SamplingSeed)); err != nil {
-		return nil, err
-	}
-	native.MinTokens = cmp.Or(native.MinNewTokens, native.MinTokens)
-	native.Seed = cmp.Or(native.SamplingSeed, native.Seed)
-	return native, nil
 }
 
 func (g *generation) logprobParams(req *generateRequest, p *messages.SamplingParams) *apiError {

@@ -19,8 +19,6 @@ func (s *stream) check() *apiError {
 		return nil
 	case !s.on():
 		return invalid("stream_options", "stream_options requires stream: true; set it, or leave stream_options out")
-	case given(s.StreamOptions.IncludeObfuscation, false):
-		return unsupported("stream_options.include_obfuscation", "leave it out or send false")
 	}
 	return nil
 }

@@ -83,12 +83,6 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-func TestNativeNamesSuggestNativeNames(t *testing.T) {
-	if got := didYouMean("max_tokens", fieldNames(reflect.TypeFor[nativeSampling]())); got != "; did you mean max_new_tokens?" {
-		t.Error(got)
-	}
-}
-
 // JSON has no minus infinity and no NaN.
 func TestFinite(t *testing.T) {
 	for _, lp := range []float64{math.Inf(-1), math.NaN(), -1e30} {

@@ -79,7 +79,9 @@ func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefi
 func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, name string, left *leftovers) error {
 	switch t := into.Type(); {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // JSON
-		into.SetBytes(m.Value)
+		if !isNull(m.Value) {
+			into.SetBytes(m.Value)
+		}
 		return nil
 	case t == reflect.TypeFor[templateValue]():
 		into.Set(reflect.ValueOf(templateValue{m.Built}))

@@ -24,7 +24,8 @@ const advice = {
   request_id: "r1", data_parallel_rank: 0, separate_reasoning: true, include_reasoning: true, provider: { order: ["a"] }, route: "fallback", models: ["a"], usage: { include: true },
   min_p: 0, typical_p: 1, mirostat: 0, dry_multiplier: 0, xtc_probability: 0, add_special_tokens: false, spaces_between_special_tokens: true,
   guided_json: null, echo: false, best_of: 1, use_beam_search: false, length_penalty: 1, repeat_penalty: 1, frequency_penalty: 0, continue_final_message: false,
-  a_field_that_nobody_knows: [1, 2],
+  max_completion_tokens: 16, num_predict: -1, do_sample: false, options: { temperature: 0, num_gpu: 1 }, thinking: { type: "disabled", budget_tokens: 0 }, repeat_last_n: 64, penalize_nl: false,
+  a_field_that_nobody_knows: [1, 2], aFieldOfAnotherStyle: 1,
 };
 
 test("every field that only advises is taken", async () => {
@@ -36,7 +37,7 @@ test("every field that only advises is taken", async () => {
   const { data, response } = await client.chat.completions.create({ ...chat, ...advice }).withResponse();
   assert.equal(data.choices[0].message.content, plain);
   const named = response.headers.get("x-troupe-ignored-fields").split(", ");
-  for (const name of ["store", "keep_alive", "a_field_that_nobody_knows", "reasoning_effort"]) assert.ok(named.includes(name), `${name} is named in ${named}`);
+  for (const name of ["store", "keep_alive", "a_field_that_nobody_knows", "aFieldOfAnotherStyle", "options.num_gpu", "reasoning_effort"]) assert.ok(named.includes(name), `${name} is named in ${named}`);
   assert.ok(!named.includes("num_ctx"));
 });
 
@@ -44,7 +45,7 @@ test("what would change the answer is refused, all of it in one error", async ()
   await assert.rejects(client.chat.completions.create({ ...chat, tools: [{ type: "function", function: { name: "f", parameters: {} } }], response_format: { type: "json_object" }, mirostat: 2 }), (e) => {
     assert.equal(e.status, 400);
     assert.equal(e.code, "unsupported_parameter");
-    for (const name of ["tools", "response_format", "mirostat"]) assert.ok(e.message.includes(`${name} is not supported`), e.message);
+    for (const name of ["tools", "response_format", "mirostat"]) assert.match(e.message, new RegExp(`[.,] ${name}[:,]`));
     return true;
   });
 });
