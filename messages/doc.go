@@ -27,6 +27,7 @@
 //	requests, params                          a request as the engine sees it; sampling parameters, log probabilities
 //	ids, roles, pagerun                       ids and epochs; the actors' roles; lists of KV pages
 //	snapshot                                  what an engine holds at one moment, for people
+//	snapshotmap, snapshotruns                 in it: pages by owner, as cells; runs of a request's pages
 //	header, outbox, metrics                   a message's engine and epoch; effects of a core; names of metrics
 //
 // # Protocol

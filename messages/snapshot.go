@@ -1,11 +1,7 @@
 package messages
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 )
 
@@ -17,15 +13,22 @@ type Snapshot struct {
 	Engine EngineID `json:"engine"`
 	Epoch  Epoch    `json:"epoch"`
 	// PageSize is in tokens. PageBytes is the memory of a page on the device; 0: not known.
-	PageSize  int     `json:"page_size"`
-	PageBytes int64   `json:"page_bytes"`
-	Pages     PageMap `json:"pages"`
+	PageSize  int   `json:"page_size"`
+	PageBytes int64 `json:"page_bytes"`
+	// Pages has an owner for PerCell pages each. From another node it has MostCells at most;
+	// otherwise PerCell is 0 or 1, and each page has its own.
+	Pages   PageMap   `json:"pages"`
+	PerCell int       `json:"pages_per_cell"`
+	Count   PageCount `json:"count"` // of the pool, by owner
+	Runs    int       `json:"runs"`  // that the owners have claimed: most of the snapshot's time
 	// Requests run, in order of admission, or were retracted, in the order in which they
 	// are admitted again.
 	Requests []SnapshotRequest `json:"requests"`
 	Steps    []StepShape       `json:"steps"` // the newest ones, oldest first; see StepShape
 	Tree     CacheView         `json:"tree"`  // the top of the prefix tree
-	Fault    string            `json:"-"`     // the first page that has two owners or none; "" if there is no such page
+	// LeftOut says why Pages, Requests, Steps and Tree are missing; "" if they are here.
+	LeftOut string `json:"left_out,omitempty"`
+	Fault   string `json:"-"` // the first page that has two owners or none; "" if there is no such page
 }
 
 // The states of a request in a snapshot.
@@ -37,7 +40,8 @@ const (
 )
 
 // SnapshotRequest is a request that has been admitted. Its KV cache is Pages pages, of
-// which the first Shared belong to the prefix tree and the others to the request.
+// which the first Shared belong to the prefix tree and the others to the request. Private
+// has the first of these others, and leaves out Hidden pages of them.
 type SnapshotRequest struct {
 	ID       RequestID `json:"id"` // 0: of another gateway
 	State    string    `json:"state"`
@@ -47,7 +51,8 @@ type SnapshotRequest struct {
 	Cached   int       `json:"cached"`   // prompt tokens that the cache had
 	Pages    int       `json:"pages"`
 	Shared   int       `json:"shared"`
-	Private  []PageRun `json:"private"` // in page order
+	Private  PageRuns  `json:"private"` // in the order of the tokens
+	Hidden   int       `json:"private_hidden"`
 }
 
 // StepShape is what a step computes: one token of each decoding row, and chunks of prompts.
@@ -66,33 +71,9 @@ type StepChunk struct {
 	Count int       `json:"count"` // tokens
 }
 
-// PageOwner says what a page of the KV pool is used for.
-type PageOwner uint8
-
-const (
-	PageUnowned   PageOwner = iota // while a snapshot is made
-	PageFree                       // in the allocator
-	PageEvictable                  // cached, and used by no request
-	PageProtected                  // cached, and used by requests
-	PageLeased                     // private to a request, or given back with the next plan
-)
-
-var (
-	ownerNames   = [...]string{"unowned", "free", "evictable", "protected", "leased"}
-	ownerLetters = [...]byte{'u', 'f', 'e', 'p', 'l'}
-)
-
-func (o PageOwner) String() string { return ownerNames[o] }
-
-// PageMap has the owner of page i+1 at index i. As text it is run-length encoded, a number
-// and a letter for each run: 120f3l are 120 free pages and 3 leased ones.
-type PageMap []PageOwner
-
-// mostMapped bounds a map that is read from text.
-const mostMapped = 1 << 24
-
 // Claim gives the pages of a run an owner. It notes the first page that has one already.
 func (s *Snapshot) Claim(run PageRun, owner PageOwner) {
+	s.Runs++
 	for p := run.First; p < run.First+run.N; p++ {
 		switch at := int(p) - 1; {
 		case at < 0 || at >= len(s.Pages):
@@ -114,7 +95,8 @@ func (s *Snapshot) ClaimPages(pages []Page, owner PageOwner) {
 	}
 }
 
-// Close checks that every page has an owner, and as many as the audit has counted.
+// Close ends the way around the owners. It checks that every page has an owner, and as many
+// as the audit has counted, and bounds the runs of the requests.
 func (s *Snapshot) Close(c PageCount) {
 	var n [len(ownerNames)]int
 	for i, owner := range s.Pages {
@@ -126,80 +108,21 @@ func (s *Snapshot) Close(c PageCount) {
 		s.fault("the pages are %d free, %d evictable, %d protected, %d leased; the counters of the owners differ: %+v",
 			n[PageFree], n[PageEvictable], n[PageProtected], n[PageLeased], c)
 	}
+	s.Count = PageCount{Free: n[PageFree], Evictable: n[PageEvictable], Protected: n[PageProtected], Leased: n[PageLeased], Total: len(s.Pages)}
+	s.cutRuns(MostSnapshotRuns)
+}
+
+// Cells is a short map of the pool, of at most MostCells owners, and how many pages each of
+// them stands for.
+func (s *Snapshot) Cells() (cells PageMap, pagesPerCell int) {
+	cells, pagesPerCell = s.Pages.Shrink(MostCells)
+	return cells, pagesPerCell * max(1, s.PerCell)
 }
 
 func (s *Snapshot) fault(format string, args ...any) {
 	if s.Fault == "" {
 		s.Fault = fmt.Sprintf(format, args...)
 	}
-}
-
-// Shrink returns at most most cells, of which each stands for the same number of pages (the
-// last one for fewer): the owner that most of them have, and of equal ones the later in the
-// list of owners. It is m itself if that is short enough.
-func (m PageMap) Shrink(most int) (cells PageMap, pagesPerCell int) {
-	if len(m) <= most {
-		return m, 1
-	}
-	per := (len(m) + most - 1) / most
-	for part := range slices.Chunk(m, per) {
-		var n [len(ownerNames)]int
-		best := PageUnowned
-		for _, owner := range part {
-			n[owner]++
-		}
-		for owner, count := range n {
-			if count > 0 && count >= n[best] {
-				best = PageOwner(owner)
-			}
-		}
-		cells = append(cells, best)
-	}
-	return cells, per
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (m PageMap) MarshalText() ([]byte, error) {
-	text := []byte{}
-	for i := 0; i < len(m); {
-		n := 1
-		for i+n < len(m) && m[i+n] == m[i] {
-			n++
-		}
-		text = append(strconv.AppendInt(text, int64(n), 10), ownerLetters[m[i]])
-		i += n
-	}
-	return text, nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (m *PageMap) UnmarshalText(text []byte) error {
-	*m = PageMap{}
-	for len(text) > 0 {
-		end := bytes.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
-		if end < 1 {
-			return fmt.Errorf("a map of pages has no number before a letter, or no letter after a number")
-		}
-		owner := bytes.IndexByte(ownerLetters[:], text[end])
-		n, err := strconv.Atoi(string(text[:end]))
-		if err != nil || owner < 0 || n < 1 || n > mostMapped-len(*m) {
-			return fmt.Errorf("a map of pages has the run %.20q; want a number of pages, %d in total at most, and one of the letters %s", text[:end+1], mostMapped, ownerLetters[:])
-		}
-		*m = append(*m, slices.Repeat(PageMap{PageOwner(owner)}, n)...)
-		text = text[end+1:]
-	}
-	return nil
-}
-
-// MarshalJSON writes a run as the list of its first page and its length.
-func (r PageRun) MarshalJSON() ([]byte, error) { return json.Marshal([2]Page{r.First, r.N}) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *PageRun) UnmarshalJSON(text []byte) error {
-	var pair [2]Page
-	err := json.Unmarshal(text, &pair)
-	*r = PageRun{pair[0], pair[1]}
-	return err
 }
 
 // OpenRequest is a request in intake's table.

@@ -1,75 +1,10 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
-
-func TestPageMapsAsText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := rapid.SliceOf(rapid.Custom(func(t *rapid.T) PageOwner { return PageOwner(rapid.IntRange(0, int(PageLeased)).Draw(t, "owner")) })).Draw(t, "map")
-		text, err := PageMap(m).MarshalText()
-		var back PageMap
-		if err == nil {
-			err = back.UnmarshalText(text)
-		}
-		if err != nil || string(back) != string(PageMap(m)) {
-			t.Fatalf("%v became %s and then %v (%v)", m, text, back, err)
-		}
-	})
-	if text, _ := (PageMap{PageFree, PageFree, PageEvictable, PageProtected, PageLeased, PageUnowned}).MarshalText(); string(text) != "2f1e1p1l1u" {
-		t.Errorf("got %s", text)
-	}
-}
-
-func FuzzPageMap(f *testing.F) {
-	for _, text := range []string{"", "2f1e", "f", "2", "0f", "2x", "99999999999999999999f", "16777216f1f", "-1f", "１f"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var m PageMap
-		if m.UnmarshalText([]byte(text)) != nil {
-			return
-		}
-		if len(m) > mostMapped {
-			t.Fatalf("%d pages", len(m))
-		}
-		again, _ := m.MarshalText()
-		var back PageMap
-		if err := back.UnmarshalText(again); err != nil || string(back) != string(m) {
-			t.Fatalf("%q became %q: %v", text, again, err)
-		}
-	})
-}
-
-func TestMapsThatAreTooLongAreRefused(t *testing.T) {
-	var m PageMap
-	if err := m.UnmarshalText([]byte("16777216f1f")); err == nil || !strings.Contains(err.Error(), "16777216 in total") {
-		t.Errorf("%d pages: %v", len(m), err)
-	}
-}
-
-func TestShrunkMapsShowMostPages(t *testing.T) {
-	var m PageMap
-	for range 10 {
-		m = append(m, PageFree, PageFree, PageLeased, PageEvictable)
-	}
-	m = append(m, PageLeased)
-	if cells, per := m.Shrink(41); len(cells) != 41 || per != 1 {
-		t.Errorf("%d cells of %d pages", len(cells), per)
-	}
-	cells, per := m.Shrink(11)
-	text, _ := cells.MarshalText()
-	if per != 4 || string(text) != "10f1l" {
-		t.Errorf("%s, of %d pages each", text, per)
-	}
-	// Half and half shows what is used more.
-	if cells, _ := (PageMap{PageFree, PageLeased}).Shrink(1); cells[0] != PageLeased {
-		t.Errorf("got %s", cells[0])
-	}
-}
 
 func TestEveryPageHasOneOwner(t *testing.T) {
 	two := PageCount{Free: 1, Leased: 1, Total: 2}
@@ -87,5 +22,57 @@ func TestEveryPageHasOneOwner(t *testing.T) {
 		if s.Close(two); !strings.Contains(s.Fault, want) || want == "" && s.Fault != "" {
 			t.Errorf("%q, want %q", s.Fault, want)
 		}
+	}
+}
+
+// Close counts the pages, bounds the runs of all requests together, and says how many pages
+// it leaves out. Without too many runs it leaves all.
+func TestTheRunsOfASnapshotAreBounded(t *testing.T) {
+	pages := []Page{}
+	for p := Page(1); p < 4*MostRequestRuns; p += 2 { // no two are neighbours
+		pages = append(pages, p)
+	}
+	runs, hidden := RunsOf(pages, MostRequestRuns)
+	if len(runs) != MostRequestRuns || hidden != len(pages)-MostRequestRuns || runs[1] != (PageRun{3, 1}) {
+		t.Fatalf("%d runs, %d hidden pages, %v", len(runs), hidden, runs[1])
+	}
+	s := &Snapshot{Pages: PageMap{PageFree, PageLeased, PageLeased}}
+	for range MostSnapshotRuns / MostRequestRuns {
+		s.Requests = append(s.Requests, SnapshotRequest{Private: slices.Clone(runs), Hidden: hidden})
+	}
+	s.Close(PageCount{Free: 1, Leased: 2, Total: 3})
+	if s.Fault != "" || s.Count != (PageCount{Free: 1, Leased: 2, Total: 3}) || len(s.Requests[0].Private) != MostRequestRuns {
+		t.Fatalf("%q, %+v, %d runs", s.Fault, s.Count, len(s.Requests[0].Private))
+	}
+	s.Requests = append(s.Requests, SnapshotRequest{Private: PageRuns{{1, 9}}})
+	s.Close(s.Count)
+	total, pagesOf := 0, 0
+	for _, r := range s.Requests {
+		total, pagesOf = total+len(r.Private), r.Private.pages()+r.Hidden
+	}
+	if first := s.Requests[0]; total > MostSnapshotRuns || total < MostSnapshotRuns/2 || len(first.Private)+first.Hidden != len(pages) || pagesOf != 9 {
+		t.Errorf("%d runs; the first request has %d and hides %d pages of %d", total, len(first.Private), first.Hidden, len(pages))
+	}
+}
+
+// A snapshot counts the runs that were claimed, however long they are.
+func TestASnapshotCountsItsWork(t *testing.T) {
+	s := &Snapshot{Pages: make(PageMap, 9)}
+	s.Claim(PageRun{1, 5}, PageFree)
+	s.ClaimPages([]Page{6, 8, 7, 9}, PageLeased)
+	if s.Runs != 5 {
+		t.Errorf("%d runs", s.Runs)
+	}
+}
+
+func TestCellsOfALargePool(t *testing.T) {
+	s := &Snapshot{Pages: make(PageMap, 3*MostCells)}
+	cells, per := s.Cells()
+	if len(cells) != MostCells || per != 3 {
+		t.Errorf("%d cells of %d pages", len(cells), per)
+	}
+	s.Pages, s.PerCell = cells, per // as it comes from another node
+	if again, per := s.Cells(); len(again) != MostCells || per != 3 {
+		t.Errorf("%d cells of %d pages", len(again), per)
 	}
 }

@@ -196,32 +196,6 @@ func TestDescriptionsRoundTrip(t *testing.T) {
 	}
 }
 
-// A snapshot arrives as it was, with the tree as JSON and the slot as its engine.
-func TestSnapshotsRoundTrip(t *testing.T) {
-	sent := &messages.Snapshot{
-		Engine: 9, Epoch: 3, Pages: messages.PageMap{messages.PageFree, messages.PageFree, messages.PageLeased},
-		Requests: []messages.SnapshotRequest{{ID: 1 << 60, State: messages.StateDecode, Prompt: 7, Private: []messages.PageRun{{First: 3, N: 1}}}},
-		Steps:    []messages.StepShape{{Step: 4, Decode: 1, Chunks: []messages.StepChunk{{ID: 1, Start: 2, Count: 3}}}}, Tree: drawing{5},
-	}
-	audit := &messages.SlotsAudited{Header: messages.Header{Epoch: 3}, Ticket: 9, OK: true, Count: messages.PageCount{Free: 2, Leased: 1, Total: 3}, Snapshots: []*messages.Snapshot{sent}}
-	b, err := EncodeSnapshot(audit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := DecodeUpBulk(over(t, b, &Bulk{}), slot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := m.(*messages.SlotsAudited)
-	tree, err := json.Marshal(got.Snapshots[0].Tree)
-	if err != nil || string(tree) != `{"Nodes":5}` {
-		t.Errorf("the tree is %s (%v)", tree, err)
-	}
-	sent.Engine, sent.Tree, got.Snapshots[0].Tree = slot, nil, nil
-	audit.Header.Engine = slot
-	same(t, m, audit, nil)
-}
-
 // Without log probabilities a token takes less than 16 bytes.
 func TestATokenTakesFewBytes(t *testing.T) {
 	m := &messages.StepResults{Seq: 1 << 20, Step: 1 << 20}

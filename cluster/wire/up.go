@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -105,71 +104,6 @@ func EncodeFlushRefused(m *messages.FlushRefused) *Frame {
 
 func EncodeSlotsAudited(m *messages.SlotsAudited) *Frame {
 	return &Frame{Body: &Frame_SlotsAudited{encodeAudited(m)}}
-}
-
-func encodeAudited(m *messages.SlotsAudited) *Audited {
-	c := &m.Count
-	pages := []int64{int64(c.Free), int64(c.Evictable), int64(c.Protected), int64(c.Leased), int64(c.InTransfer), int64(c.Total)}
-	return &Audited{Epoch: uint32(m.Epoch), Ticket: uint64(m.Ticket), Ok: m.OK, Pages: pages}
-}
-
-func decodeAudited(a *Audited, slot messages.EngineID) (*messages.SlotsAudited, error) {
-	p := a.GetPages()
-	if len(p) != 6 {
-		return nil, fmt.Errorf("an audit counts %d groups of pages, not 6", len(p))
-	}
-	for _, n := range p {
-		if n < -1<<40 || n > 1<<40 {
-			return nil, fmt.Errorf("an audit counts %d pages", n)
-		}
-	}
-	c := messages.PageCount{Free: int(p[0]), Evictable: int(p[1]), Protected: int(p[2]), Leased: int(p[3]), InTransfer: int(p[4]), Total: int(p[5])}
-	return &messages.SlotsAudited{Header: header(slot, a.GetEpoch()), Ticket: messages.Ticket(a.GetTicket()), Count: c, OK: a.GetOk() && c.Balanced()}, nil
-}
-
-// EncodeSnapshot translates an audit with snapshots.
-func EncodeSnapshot(m *messages.SlotsAudited) (*Bulk, error) {
-	text, err := json.Marshal(m.Snapshots)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxBytes {
-		text = nil
-	}
-	return &Bulk{Body: &Bulk_Snapshot{&Snapshot{Audited: encodeAudited(m), Json: text}}}, nil
-}
-
-func decodeSnapshot(s *Snapshot, slot messages.EngineID) (*messages.SlotsAudited, error) {
-	m, err := decodeAudited(s.GetAudited(), slot)
-	if err != nil || len(s.GetJson()) == 0 {
-		return m, err
-	}
-	if n := len(s.GetJson()); n > maxBytes {
-		return nil, fmt.Errorf("a snapshot of %d bytes is too long", n)
-	}
-	text := json.NewDecoder(bytes.NewReader(s.GetJson()))
-	if start, err := text.Token(); err != nil || start != json.Delim('[') {
-		return nil, fmt.Errorf("snapshots are not a JSON list")
-	}
-	for pages := 0; text.More(); {
-		var one snapshot
-		if err := text.Decode(&one); err != nil {
-			return nil, fmt.Errorf("a snapshot: %w", err)
-		}
-		if pages += len(one.Pages); pages > m.Count.Total {
-			return nil, fmt.Errorf("snapshots have more than the %d pages of the audit", m.Count.Total)
-		}
-		one.Engine, one.Epoch = m.Engine, m.Epoch
-		one.Snapshot.Tree = &view{json: one.Tree}
-		m.Snapshots = append(m.Snapshots, &one.Snapshot)
-	}
-	return m, nil
-}
-
-// snapshot is a snapshot whose tree another node has written.
-type snapshot struct {
-	messages.Snapshot
-	Tree json.RawMessage `json:"tree"`
 }
 
 // EncodeCacheDescribed translates a description to what people read of it.

@@ -1953,7 +1953,8 @@ type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The counts.
 	Audited *Audited `protobuf:"bytes,1,opt,name=audited,proto3" json:"audited,omitempty"`
-	// The snapshots of the engine as a JSON list. Empty: too long to travel between nodes.
+	// The snapshots of the engine as a JSON list. One that is too long to travel between nodes
+	// has only counts, and the reason in left_out.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

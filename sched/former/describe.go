@@ -1,17 +1,13 @@
 package former
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/troupe-engine/troupe/messages"
-)
+import "github.com/troupe-engine/troupe/messages"
 
 func (s *sequence) describe() messages.SnapshotRequest {
 	r := messages.SnapshotRequest{
 		ID: s.req.ID, State: messages.StateEnding, Prompt: len(s.req.Prompt), Output: s.output(), Computed: s.done, Cached: s.cached,
-		Pages: len(s.lease.Pages), Shared: s.lease.Owned, Private: []messages.PageRun{},
+		Pages: len(s.lease.Pages), Shared: s.lease.Owned,
 	}
+	r.Private, r.Hidden = messages.RunsOf(s.lease.Private(), messages.MostRequestRuns)
 	switch s.state {
 	case prefilling:
 		r.State = messages.StatePrefill
@@ -20,11 +16,6 @@ func (s *sequence) describe() messages.SnapshotRequest {
 	case retracted:
 		r.State = messages.StateRetracted
 	}
-	for pages := s.lease.Private(); len(pages) > 0; {
-		run := messages.FirstRun(pages)
-		r.Private, pages = append(r.Private, run), pages[run.N:]
-	}
-	slices.SortFunc(r.Private, func(a, b messages.PageRun) int { return cmp.Compare(a.First, b.First) })
 	return r
 }
 

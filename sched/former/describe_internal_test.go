@@ -47,6 +47,24 @@ func TestASnapshotHasEachPageAndRequest(t *testing.T) {
 	}
 }
 
+// A request in many pieces costs no more than one in a few. Its pages are in the order of
+// its tokens, and what is left out is counted.
+func TestFewRunsOfARequestAreDescribed(t *testing.T) {
+	s := &sequence{req: &messages.EngineRequest{ID: 4}, state: decoding, lease: Lease{Owned: 1, Pages: []messages.Page{9, 50, 51, 20}}}
+	if r := s.describe(); len(r.Private) != 2 || r.Private[0] != (messages.PageRun{First: 50, N: 2}) || r.Private[1].First != 20 || r.Hidden != 0 {
+		t.Errorf("%+v", r)
+	}
+	for p := messages.Page(1 << 20); p > 0; p -= 2 {
+		s.lease.Pages = append(s.lease.Pages, p)
+	}
+	if r := s.describe(); len(r.Private) != messages.MostRequestRuns || r.Hidden != 1<<19+3-messages.MostRequestRuns-1 {
+		t.Errorf("%d runs and %d hidden pages of %d", len(r.Private), r.Hidden, len(s.lease.Pages))
+	}
+	if n := testing.AllocsPerRun(10, func() { s.describe() }); n > 12 {
+		t.Errorf("%g allocations for %d runs", n, messages.MostRequestRuns)
+	}
+}
+
 // Steps are noted for a while after the last snapshot only, the newest ones.
 func TestStepsAreNotedWhileSomeoneLooks(t *testing.T) {
 	var s shapes

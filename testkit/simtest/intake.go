@@ -368,7 +368,7 @@ func (g *gateway) checkSnapshot(s *messages.SnapshotTaken) {
 					}
 				}
 			}
-			if private != r.Pages-r.Shared || r.State == messages.StateRetracted && r.Pages > 0 {
+			if private+r.Hidden != r.Pages-r.Shared || r.State == messages.StateRetracted && r.Pages > 0 {
 				g.fail("request %d is %s with %d pages, %d shared, %d private", r.ID, r.State, r.Pages, r.Shared, private)
 			}
 			// With several engines, results of one may come before the snapshot of another.

@@ -2,31 +2,29 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
 )
 
-const (
-	mostBoards    = 16 // readers of the board at once
-	boardInterval = 250 * time.Millisecond
-	// boardPerPage is added for each page of the KV pools, whose owners a snapshot visits:
-	// that takes some nanoseconds a page, so it stays far below 1 % of an engine's time.
-	boardPerPage = time.Microsecond
-)
+const mostBoards = 16 // readers of the board at once
 
 // board sends the same frames to all readers of /v1/board. While there is no reader, no
 // frame is made and no actor is asked.
+//
+// Frames are made by one run at a time. It begins with the first reader and ends after the
+// last one. next stays when it ends, so that readers that come and go cause no more
+// snapshots than one that stays.
 type board struct {
 	mu      sync.Mutex
-	readers map[chan []byte]struct{} // each has room for one frame, the newest
-	stop    context.CancelFunc       // ends the loop that makes frames; nil: it does not run
+	readers map[chan []byte]struct{} // each has room for one frame, the newest; closed if the run has failed
+	stop    chan struct{}            // of the run: the last reader has left; nil: there is no run
+	next    time.Time                // when the next snapshot may be asked for
+	painter *painter                 // of the run; the next one continues with it
 }
 
-// join adds a reader, and starts the loop with the first one; nil: there are too many.
-func (b *board) join(start func(ctx context.Context)) chan []byte {
+// join adds a reader. It starts a run with the first one; nil: there are too many.
+func (b *board) join(run func()) chan []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.readers) >= mostBoards {
@@ -38,31 +36,28 @@ func (b *board) join(start func(ctx context.Context)) chan []byte {
 	frames := make(chan []byte, 1)
 	b.readers[frames] = struct{}{}
 	if b.stop == nil {
-		var ctx context.Context
-		ctx, b.stop = context.WithCancel(context.Background())
-		go start(ctx)
+		b.stop = make(chan struct{}, 1)
+		go run()
 	}
 	return frames
 }
 
-// leave removes a reader, and ends the loop with the last one.
+// leave removes a reader. The run ends with the last one.
 func (b *board) leave(frames chan []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if delete(b.readers, frames); len(b.readers) == 0 {
-		b.stop()
-		b.stop = nil
+	if delete(b.readers, frames); len(b.readers) == 0 && b.stop != nil {
+		select {
+		case b.stop <- struct{}{}:
+		default:
+		}
 	}
 }
 
 // publish gives a frame to all readers, in place of one that a slow reader has not taken.
-// A loop that has been ended publishes nothing: another one may have begun.
-func (b *board) publish(ctx context.Context, frame []byte) {
+func (b *board) publish(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
 	for frames := range b.readers {
 		select {
 		case <-frames:
@@ -72,28 +67,8 @@ func (b *board) publish(ctx context.Context, frame []byte) {
 	}
 }
 
-// run makes frames until nobody reads them any more.
-func (s *Server) runBoard(ctx context.Context) {
-	painter := newPainter(s)
-	go painter.follow(ctx)
-	for {
-		frame := painter.frame(ctx)
-		if text, err := json.Marshal(frame); err == nil {
-			s.board.publish(ctx, text)
-		} else {
-			s.Log.Error().Err(err).Msg("bug: a frame of the board is not JSON; please report this")
-		}
-		wait := time.NewTimer(boardInterval + time.Duration(frame.pages())*boardPerPage)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return
-		}
-	}
-}
-
-// boardStream streams frames until the client disconnects or the server drains.
+// boardStream streams frames until the client disconnects, its key loses the right, or the
+// server drains.
 func (s *Server) boardStream(w http.ResponseWriter, r *http.Request) *apiError {
 	if err := knownQuery(r.URL.Query()); err != nil {
 		return err
@@ -104,14 +79,30 @@ func (s *Server) boardStream(w http.ResponseWriter, r *http.Request) *apiError {
 			say("%d clients already read the board, and no more are allowed; close one of them", own(mostBoards))
 	}
 	defer s.board.leave(frames)
+	alive, right := time.NewTicker(s.rules.Load().KeepAlive), time.NewTicker(rightsPeriod)
+	defer alive.Stop()
+	defer right.Stop()
 	stream := newSSE(w)
+	stream.buf.WriteString(": open\n\n") // the first frame may take a while
 	for {
+		if err := stream.flush(); err != nil {
+			return err
+		}
 		select {
-		case frame := <-frames:
-			frameEvent(&stream.buf, frame)
-			if err := stream.flush(); err != nil {
-				return err
+		case frame, runs := <-frames:
+			if err := s.mayRead(r); err != nil {
+				return stream.fail(err)
 			}
+			if !runs {
+				return stream.fail(internal("the board has failed; connect again"))
+			}
+			frameEvent(&stream.buf, frame)
+		case <-right.C:
+			if err := s.mayRead(r); err != nil {
+				return stream.fail(err)
+			}
+		case <-alive.C:
+			stream.buf.WriteString(": alive\n\n")
 		case <-s.serving.Done():
 			return nil
 		case <-r.Context().Done():

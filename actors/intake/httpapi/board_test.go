@@ -207,7 +207,7 @@ func TestReadersOfTheBoardAreLimited(t *testing.T) {
 		}
 	}
 	a := send(t, s, "GET", "/v1/board", nil, boss...)
-	wantError(t, "one more", a, 429, "too_many_readers", nil, "close one first")
+	wantError(t, "one more", a, 429, "too_many_readers", nil, "close one of them")
 	if a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
+	"github.com/troupe-engine/troupe/actors/intake/httpapi"
+	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
@@ -26,6 +29,7 @@ func TestTheBoardInABrowser(t *testing.T) {
 		if step > 0 {
 			s.Step(t)
 		}
+		s.Audit(t) // it comes after the plan of the next step, which changes the metrics
 		want := metricsOf(t, s)
 		// Numbers have separators. A frame from before the step may still be shown.
 		shown := func(selector string) string {
@@ -66,6 +70,48 @@ func TestTheBoardInABrowser(t *testing.T) {
 	eval[any](b, `location.hash = "#chat"; null`)
 	b.until(`document.querySelector("#board").hidden`)
 	waitForNoReader(t, s)
+}
+
+// boardEngine answers questions for snapshots.
+type boardEngine struct {
+	answer func() *messages.SnapshotTaken
+}
+
+func (boardEngine) Ready() bool { return true }
+
+func (e *boardEngine) Send(m messages.ToIntake) {
+	if ask, ok := m.(*messages.AskSnapshot); ok {
+		ask.Reply <- e.answer()
+	}
+}
+
+// The page says what frames leave out, and why its stream has ended.
+func TestTheBoardSaysWhatIsMissing(t *testing.T) {
+	var broken atomic.Bool
+	engine := &boardEngine{func() *messages.SnapshotTaken {
+		if broken.CompareAndSwap(true, false) {
+			panic("injected")
+		}
+		pages := messages.PageCount{Free: 96, Leased: 4, Total: 100}
+		return &messages.SnapshotTaken{
+			Engines: []*messages.Snapshot{
+				{Count: pages, Pages: messages.PageMap{messages.PageFree, messages.PageLeased}, PerCell: 50, Requests: []messages.SnapshotRequest{
+					{ID: 7, State: messages.StateDecode, Pages: 1000, Private: messages.PageRuns{{First: 51, N: 2}}, Hidden: 998}}},
+				{Engine: 3, Count: pages, LeftOut: "it has 7 bytes", Steps: []messages.StepShape{}},
+			},
+			Open: []messages.OpenRequest{{ID: 7, UserID: "seven"}},
+		}
+	}}
+	s := adapter(t, httpapi.Deps{Models: httpapi.Serving(&httpapi.Served{Model: httpapi.Model{ID: "alpha"}, Engine: engine})})
+	b := openBrowser(t, s.URL)
+	eval[any](b, `location.hash = "#board"; null`)
+	b.until(`document.querySelector("#board-status").textContent === "The snapshot of engine 3 is left out: it has 7 bytes. Its requests count as waiting."`)
+	b.until(`document.querySelectorAll("#requests tr").length === 1`)
+	eval[any](b, `document.querySelector("#requests tr").click(); null`)
+	b.until(`document.querySelector("#requests-more").textContent.startsWith("998 of the request's own pages are not marked")`)
+	broken.Store(true)
+	b.until(`document.querySelector("#board-status").textContent.includes("the board has failed; connect again")`)
+	b.until(`document.querySelector("#board-status").textContent.includes("engine 3")`)
 }
 
 // With the board open and 200 tokens a second, the page's heap is after minutes what it was

@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-engine/troupe/cluster/report"
 )
 
-// clusterEvents streams what happens to the cluster, until the client disconnects or the
-// server drains. A reader that is too slow misses events, and a gap event says so.
+// clusterEvents streams what happens to the cluster, until the client disconnects, its key
+// loses the right, or the server drains. A reader that is too slow misses events, and a gap
+// event says so.
 func (s *Server) clusterEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	query := r.URL.Query()
 	if err := knownQuery(query, "after"); err != nil {
@@ -33,8 +34,9 @@ func (s *Server) clusterEvents(w http.ResponseWriter, r *http.Request) *apiError
 	}
 	stream, batches := newSSE(w), make(chan batch)
 	go readEvents(ctx, s.Cluster, after, batches)
-	alive := time.NewTicker(s.rules.Load().KeepAlive)
+	alive, right := time.NewTicker(s.rules.Load().KeepAlive), time.NewTicker(rightsPeriod)
 	defer alive.Stop()
+	defer right.Stop()
 	stream.buf.WriteString(": open\n\n") // the client sees at once that it is connected
 	for {
 		if err := stream.flush(); err != nil {
@@ -48,6 +50,10 @@ func (s *Server) clusterEvents(w http.ResponseWriter, r *http.Request) *apiError
 			for i := range b.events {
 				fmt.Fprintf(&stream.buf, "id: %d\n", b.events[i].Number)
 				stream.add(&b.events[i])
+			}
+		case <-right.C:
+			if err := s.mayRead(r); err != nil {
+				return stream.fail(err)
 			}
 		case <-alive.C:
 			stream.buf.WriteString(": alive\n\n")

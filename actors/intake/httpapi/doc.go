@@ -26,7 +26,10 @@
 //	catalog, models, tokenize                 the served models; one of them, /v1/models; /tokenize and /detokenize
 //	health, probe                             /health and the like; the shared probe that computes a token
 //	admin, cachetree, kvevents, profiler      flush, abort, audit; /debug/cache; the stream of cache events; pprof
-//	board, boardframe                         the stream of frames for the board; a frame, from snapshots of the engines
+//	board, boardrun                           the stream of frames for the board; the run that makes them for all readers
+//	boardframe, boardportrait                 a frame; of it what the snapshots of engines say
+//	boardoperators                            of it the actors and events
+//	streamrights                              endless streams whose key loses its right
 //	cluster, clusterevents                    what operators see of a cluster and ask for; the stream of its events
 //	enginenode                                the endpoints of an engine in a cluster
 package httpapi

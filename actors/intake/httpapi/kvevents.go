@@ -33,7 +33,7 @@ type cacheEvent struct {
 }
 
 // kvEvents streams what enters and leaves the prefix cache, until the client
-// disconnects or does not keep up, or the server drains.
+// disconnects or does not keep up, its key loses the right, or the server drains.
 func (s *Server) kvEvents(w http.ResponseWriter, r *http.Request) *apiError {
 	served, err := s.reach(s.modelIn(r.URL.Query()))
 	if err != nil {
@@ -86,8 +86,9 @@ func (s *Server) subscription(r *http.Request) (*messages.SubscribeEvents, *apiE
 
 // follow writes events until the stream ends.
 func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
-	alive := time.NewTicker(s.rules.Load().KeepAlive)
+	alive, right := time.NewTicker(s.rules.Load().KeepAlive), time.NewTicker(rightsPeriod)
 	defer alive.Stop()
+	defer right.Stop()
 	for {
 		if err := stream.flush(); err != nil {
 			return err
@@ -96,6 +97,10 @@ func (s *Server) follow(r *http.Request, stream *kvStream) *apiError {
 		case event, open := <-stream.events:
 			if !stream.gather(event, open) {
 				return stream.flush()
+			}
+		case <-right.C:
+			if err := s.mayRead(r); err != nil {
+				return stream.fail(err)
 			}
 		case <-alive.C:
 			stream.buf.WriteString(": alive\n\n")

@@ -48,16 +48,13 @@ func TestTheDescriptionHasEveryEndpoint(t *testing.T) {
 	}
 }
 
-// The description is made once: anyone may ask for it.
-func TestTheDescriptionIsMadeOnce(t *testing.T) {
+// The description is that of the server's role.
+func TestTheDescriptionFollowsTheRole(t *testing.T) {
 	gateway := httpapi.New(httpapi.Deps{Models: httpapi.Serving(), Gateway: true, Cluster: nobody{}})
 	for _, s := range []*httpapi.Server{httpapi.New(httpapi.Deps{Models: httpapi.Serving()}), gateway} {
-		first, _ := httpapi.OpenAPI(s).(json.RawMessage)
-		if !json.Valid(first) || strings.Contains(string(first), `"/v1/cluster"`) != (s == gateway) {
-			t.Errorf("the description is %.200s", first)
-		}
-		if n := testing.AllocsPerRun(10, func() { httpapi.OpenAPI(s) }); n > 5 {
-			t.Errorf("another one takes %v allocations", n)
+		text, err := json.Marshal(httpapi.OpenAPI(s))
+		if err != nil || strings.Contains(string(text), `"/v1/cluster"`) != (s == gateway) {
+			t.Errorf("the description is %.200s, %v", text, err)
 		}
 	}
 }

@@ -155,8 +155,8 @@ func Start(t testing.TB, opt Options) *Server {
 	s.HTTP = httpapi.New(httpapi.Deps{
 		Options: opt.HTTP, Models: httpapi.Serving(s.Served), Log: log, Metrics: telemetry.Handler(func() []*telemetry.Meter { return []*telemetry.Meter{meter} }, keys),
 		KeyUse: func(name string) httpapi.KeyUse { return keys.Of(name) }, KeepKeys: keys.Keep,
-		Info:   func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
-		Seed:   func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
+		Info: func() map[string]any { return map[string]any{"model": ModelID, "context_length": s.Context} },
+		Seed: func() uint64 { return seeds.Add(1) }, Now: func() time.Time { return time.Unix(1700000123, 0) },
 	})
 	s.serve(t, opt.SocketBuffer)
 	s.WaitIdle(t) // the epoch has started

@@ -6,6 +6,7 @@ import { rates } from "./rates.js";
 const $ = (id) => document.getElementById(id);
 const room = 480; // samples that are drawn and kept: 2 minutes
 const stepRoom = 64;
+const keyErrors = ["invalid_api_key", "admin_key_required"]; // with which the server ends a stream
 
 let abort = null; // of the stream that is read; null: the board is not shown
 let frame = null; // the newest one
@@ -65,13 +66,14 @@ async function read(signal, needsKey) {
     try {
       for await (const next of frames(signal)) {
         if (signal.aborted) return;
+        if (next.error) throw Object.assign(new Error(next.error.message), { status: keyErrors.includes(next.error.code) ? 403 : 500 });
         take(next);
       }
       if (!signal.aborted) say("The server ended the stream. Reconnecting…", true);
     } catch (e) {
       if (signal.aborted) return;
       if (e.status === 401 || e.status === 403) {
-        say(`${e.message} Enter the admin key in the settings above.`, true);
+        say(`${e.message.replace(/[^.]$/, "$&.")} Enter the admin key in the settings above.`, true);
         needsKey();
         stop();
         return;
@@ -116,7 +118,10 @@ function show() {
     say("No engine has joined yet.");
     return;
   }
-  say(m.stale ? "The engine is not answering. This is its last known state." : frame.state === "ready" ? "" : `The server is ${frame.state}.`, m.stale);
+  const cut = m.engines.find((e) => e.left_out);
+  if (m.stale) say("The engine is not answering. This is its last known state.", true);
+  else if (cut) say(`The snapshot of engine ${cut.engine} is left out: ${cut.left_out}. Its requests count as waiting.`, true);
+  else say(frame.state === "ready" ? "" : `The server is ${frame.state}.`);
   showTiles(m);
   showPools(m);
   showSteps(m);
@@ -206,7 +211,9 @@ function showRequests(m) {
     tr.tabIndex = 0;
     tr.classList.toggle("marked", r.id !== 0 && r.id === marked);
   });
-  put($("requests-more"), m.counts.hidden ? `and ${count(m.counts.hidden)} more` : m.requests.length ? "Click a request to mark its own pages in the pool." : "No open requests.");
+  const some = m.requests.find((r) => r.id !== 0 && r.id === marked && r.private_hidden);
+  const more = m.counts.hidden ? `and ${count(m.counts.hidden)} more` : m.requests.length ? "Click a request to mark its own pages in the pool." : "No open requests.";
+  put($("requests-more"), some ? `${count(some.private_hidden)} of the request's own pages are not marked, because they are in too many pieces.` : more);
 }
 
 function mark(tr) {
@@ -226,7 +233,7 @@ function showTree(m) {
   let nodes = 0;
   for (const e of m.engines) {
     nodes += e.tree?.nodes ?? 0;
-    for (const space of e.tree?.namespaces ?? []) {
+    for (const space of Array.isArray(e.tree?.namespaces) ? e.tree.namespaces : []) {
       rows.push([space.name ? `namespace ${space.name}` : "common prefixes", "", "", ""]);
       levels.push(0);
       for (const child of space.children ?? []) walk(child, 1);
