@@ -12,10 +12,11 @@ import (
 // cache is the directory of Hugging Face's libraries:
 //
 //	models--ORG--REPO/blobs/HASH                a file of any commit
-//	models--ORG--REPO/blobs/HASH.incomplete     its beginning
+//	models--ORG--REPO/blobs/HASH.incomplete     its beginning; HASH.RANDOM.incomplete of newer Python libraries
 //	models--ORG--REPO/snapshots/COMMIT/PATH     a link to the blob; without links the file itself
 //	models--ORG--REPO/refs/REVISION             the commit of a branch or tag
 //	.locks/models--ORG--REPO/HASH.lock          held while a blob is written
+//	.locks/models--ORG--REPO/troupe.lock        shared by pulls; held alone by a removal
 type cache struct{ dir string }
 
 const folderPrefix = "models--"
@@ -28,19 +29,28 @@ func (c cache) snapshot(n Name, commit string) string {
 	return filepath.Join(c.repo(n), "snapshots", commit)
 }
 
-func (c cache) blob(n Name, hash string) string { return filepath.Join(c.repo(n), "blobs", hash) }
+func (c cache) file(n Name, commit, path string) string {
+	return filepath.Join(c.snapshot(n, commit), filepath.FromSlash(path))
+}
+
+func (c cache) blobs(n Name) string { return filepath.Join(c.repo(n), "blobs") }
+
+func (c cache) blob(n Name, hash string) string { return filepath.Join(c.blobs(n), hash) }
 
 func (c cache) ref(n Name, revision string) string {
 	return filepath.Join(c.repo(n), "refs", filepath.FromSlash(revision))
 }
 
+// lock is the file whose lock guards a blob; "troupe": the repository.
 func (c cache) lock(n Name, hash string) string {
 	return filepath.Join(c.dir, ".locks", folder(n), hash+".lock")
 }
 
+func (c cache) lockOfAll(n Name) string { return c.lock(n, "troupe") }
+
 // has reports whether a commit has a file of the right size.
 func (c cache) has(n Name, commit string, f File) bool {
-	at, err := os.Stat(filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.Path)))
+	at, err := os.Stat(c.file(n, commit, f.Path))
 	return err == nil && at.Mode().IsRegular() && at.Size() == f.Size
 }
 
@@ -48,68 +58,6 @@ func (c cache) has(n Name, commit string, f File) bool {
 func (c cache) hasBlob(n Name, f File) bool {
 	at, err := os.Stat(c.blob(n, f.Hash))
 	return err == nil && at.Mode().IsRegular() && at.Size() == f.Size
-}
-
-// link gives a blob its name in a commit, which has nothing of use under this name. Where
-// the system has no links, the blob moves. The blob's lock must be held.
-func (c cache) link(n Name, commit string, f File, symlink func(to, path string) error) error {
-	path, blob := filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.Path)), c.blob(n, f.Hash)
-	to, err := filepath.Rel(filepath.Dir(path), blob)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if err == nil {
-		err = os.Remove(path) // a link to nothing, or a file of another size
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = symlink(to, path)
-		}
-		if err != nil {
-			err = os.Rename(blob, path)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("the cache cannot be written: %w", err)
-	}
-	return nil
-}
-
-// setRef writes the commit of a revision.
-func (c cache) setRef(n Name, revision, commit string) error {
-	if revision == commit {
-		return nil
-	}
-	path := c.ref(n, revision)
-	if old, err := os.ReadFile(path); err == nil && string(old) == commit {
-		return nil
-	}
-	if err := writeWhole(c.repo(n), path, commit); err != nil {
-		return fmt.Errorf("the cache cannot be written: %w", err)
-	}
-	return nil
-}
-
-// writeWhole replaces a file at once. Its content is first written to a file of another
-// name in a directory where no one looks for it.
-func writeWhole(dir, path, content string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "ref-*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644) // for the other users of a cache
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
 }
 
 // commitOf is the commit of a revision as the cache knows it; "": it does not.
@@ -126,6 +74,37 @@ func (c cache) commitOf(n Name, revision string) string {
 		}
 	}
 	return ""
+}
+
+// revisions lists branches and tags by commit.
+func (c cache) revisions(n Name) (map[string][]string, error) {
+	all, root := map[string][]string{}, filepath.Join(c.repo(n), "refs")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if commit := c.commitOf(n, name); commit != "" {
+			all[commit] = append(all[commit], name)
+		}
+		return nil
+	})
+	return all, ifThere(err)
+}
+
+// commits lists the commits with a directory.
+func (c cache) commits(n Name) (commits []fs.DirEntry, err error) {
+	entries, err := os.ReadDir(filepath.Join(c.repo(n), "snapshots"))
+	for _, e := range entries {
+		if e.IsDir() {
+			commits = append(commits, e)
+		}
+	}
+	return commits, ifThere(err)
 }
 
 // files lists the files of a commit that are there. Their Hash is the name of the blob, ""
@@ -151,8 +130,33 @@ func (c cache) files(n Name, commit string) (files []File, err error) {
 		files = append(files, f)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	return files, ifThere(err)
+}
+
+// linked are the hashes of the blobs that commits have links to.
+func (c cache) linked(n Name) (map[string]bool, error) {
+	all := map[string]bool{}
+	commits, err := c.commits(n)
+	for _, commit := range commits {
+		files, err := c.files(n, commit.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			all[f.Hash] = true
+		}
 	}
-	return files, err
+	return all, err
+}
+
+// ifThere is the error of reading a directory, which may be missing.
+func ifThere(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("the cache cannot be read: %w", err)
+}
+
+func unwritable(err error) error {
+	return fmt.Errorf("the cache cannot be written: %w; set HF_HUB_CACHE to another directory", err)
 }

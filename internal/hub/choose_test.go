@@ -31,7 +31,21 @@ func TestChoose(t *testing.T) {
 		"another":            {"a/b:Q6_K", quants, nil, "", "a/b has no quantisation Q6_K; it has m-BF16.gguf"},
 		"two":                {"a/b:Q8_0", []string{"x-Q8_0.gguf", "y-Q8_0.gguf"}, nil, "", "several files for Q8_0: x-Q8_0.gguf, y-Q8_0.gguf"},
 		"strange names":      {"a/b", []string{"x.gguf", "y.gguf"}, nil, "", "a/b has several GGUF files: x.gguf, y.gguf; choose one with a/b:QUANT"},
-		"a missing part":     {"a/b", []string{"m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, nil, "", "2 of the 3 parts"},
+		"two, none named":    {"a/b", []string{"x-Q4_K_M.gguf", "y-Q4_K_M.gguf"}, nil, "", "several files for Q4_K_M: x-Q4_K_M.gguf, y-Q4_K_M.gguf; write more of one file's name, or its folder, after a colon"},
+		"a longer part":      {"a/b:y-Q4_K_M", []string{"x-Q4_K_M.gguf", "y-Q4_K_M.gguf"}, []string{"y-Q4_K_M.gguf"}, "y-Q4_K_M.gguf", ""},
+		"its folder":         {"a/b:y", []string{"x/m-Q8_0.gguf", "y/m-Q8_0.gguf"}, []string{"y/m-Q8_0.gguf"}, "y/m-Q8_0.gguf", ""},
+		"a folder":           {"a/b", []string{"Q4_K_M/m.gguf", "Q8_0/m.gguf"}, []string{"Q4_K_M/m.gguf"}, "Q4_K_M/m.gguf", ""},
+		"a folder, by name":  {"a/b:Q8_0", []string{"m/Q4_K_M/m.gguf", "m/Q8_0/m.gguf"}, []string{"m/Q8_0/m.gguf"}, "m/Q8_0/m.gguf", ""},
+		"a folder is second": {"a/b:Q8_0", []string{"Q8_0/m-Q4_0.gguf", "m-Q8_0.gguf"}, []string{"m-Q8_0.gguf"}, "m-Q8_0.gguf", ""},
+		"whole and split":    {"a/b:Q8_0", []string{"m-Q8_0-00001-of-00002.gguf", "m-Q8_0-00002-of-00002.gguf", "m-Q8_0.gguf"}, []string{"m-Q8_0.gguf"}, "m-Q8_0.gguf", ""},
+		"split in two ways":  {"a/b", []string{"m-Q8_0-00001-of-00002.gguf", "m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00002-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, []string{"m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00002-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, "m-Q8_0-00001-of-00003.gguf", ""},
+		"in capitals":        {"a/b:Q8_0", []string{"m-Q8_0-00001-of-00002.GGUF", "m-Q8_0-00002-of-00002.GGUF", "m-Q4_0.GGUF"}, []string{"m-Q8_0-00001-of-00002.GGUF", "m-Q8_0-00002-of-00002.GGUF"}, "m-Q8_0-00001-of-00002.GGUF", ""},
+		"a part twice":       {"a/b", []string{"m-Q8_0-00002-of-00002.GGUF", "m-Q8_0-00002-of-00002.gguf"}, nil, "", "not have all 2 parts of m-Q8_0"},
+		"a complete one":     {"a/b", []string{"m-Q4_K_M-00001-of-00002.gguf", "m-Q8_0.gguf"}, []string{"m-Q8_0.gguf"}, "m-Q8_0.gguf", ""},
+		"the one with :":     {"a/b:Q4_K_M", []string{"m-Q4_K_M-00001-of-00002.gguf", "m-Q8_0.gguf"}, nil, "", "not have all 2 parts of m-Q4_K_M"},
+		"matrices":           {"a/b", []string{"imatrix_b.gguf", "m-imatrix.gguf", "m.gguf", "mmproj-m-Q4_K_M.gguf"}, []string{"m.gguf"}, "m.gguf", ""},
+		"made with a matrix": {"a/b", []string{"m-imatrix-Q4_K_M.gguf"}, []string{"m-imatrix-Q4_K_M.gguf"}, "m-imatrix-Q4_K_M.gguf", ""},
+		"a missing part":     {"a/b", []string{"m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, nil, "", "not have all 3 parts of m-Q8_0"},
 		"no GGUF":            {"a/b:Q8_0", safetensors, nil, "", "leave :Q8_0 out"},
 		"neither":            {"a/b", []string{"pytorch_model.bin", "config.json"}, nil, "", "neither model.safetensors"},
 		"nothing":            {"a/b", nil, nil, "", "neither model.safetensors"},
@@ -62,6 +76,24 @@ func TestChoose(t *testing.T) {
 		if !slices.Equal(paths, c.want) || got.entry != c.entry {
 			t.Errorf("%s: %q, entry %q; want %q, %q", name, paths, got.entry, c.want, c.entry)
 		}
+	}
+}
+
+// Files that are read whole have bounds.
+func TestChooseHasBounds(t *testing.T) {
+	n := Name{Org: "a", Repo: "b"}
+	for name, most := range map[string]int64{"config.json": 64 << 20, "tokenizer.json": 512 << 20, "chat_template.jinja": 64 << 20, indexName: 64 << 20} {
+		files := []File{{Path: "config.json"}, {Path: indexName}, {Path: name, Size: most}}
+		if _, err := choose(n, files); err != nil {
+			t.Errorf("%s of %d bytes: %v", name, most, err)
+		}
+		files[2].Size++
+		if _, err := choose(n, files); err == nil || !strings.Contains(err.Error(), name+" of a/b has ") {
+			t.Errorf("%s of %d bytes: %v", name, most+1, err)
+		}
+	}
+	if _, err := choose(n, []File{{Path: "config.json"}, {Path: "model.safetensors", Size: 1 << 40}, {Path: indexName, Size: 1 << 40}}); err != nil {
+		t.Errorf("weights have no bound, and their index is not needed: %v", err)
 	}
 }
 
@@ -99,15 +131,6 @@ func TestNextPage(t *testing.T) {
 	} {
 		if got := nextPage([]string{"<x>; rel=first", header}); got != want {
 			t.Errorf("%q: %q, want %q", header, got, want)
-		}
-	}
-}
-
-func TestSafePath(t *testing.T) {
-	for path, want := range map[string]bool{"a": true, "a/b.json": true, "a/b c": true, "": false, "/a": false, "../a": false, "a/../b": false, "a/..": false, "./a": false, "a//b": false,
-		"a/": false, `a\b`: false, "C:/a": false, "a\x00": false, "a\n": false, strings.Repeat("a", 1001): false, "..": false, ".": false} {
-		if got := safePath(path); got != want {
-			t.Errorf("%q: %v", path, got)
 		}
 	}
 }

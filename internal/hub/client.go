@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,7 @@ const (
 	firstPause  = 500 * time.Millisecond // doubles with each attempt
 	longPause   = 8 * time.Second
 	longestWait = time.Minute // that an answer may ask for
-	maxList     = 64 << 20    // bytes of a list
+	maxList     = 16 << 20    // bytes of a list
 )
 
 // retryAfter is how long an answer asks to wait, in seconds; 0: it does not say.
@@ -88,6 +89,8 @@ func (h *Hub) listOnce(ctx context.Context, address, what string, into any) (nex
 		return "", &unreachable{h.opt.Endpoint.Host, err}
 	case len(text) > maxList:
 		return "", lie("the list of files of %s has more than %d bytes", what, maxList)
+	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
+		return "", &unreachable{h.opt.Endpoint.Host, errors.New("a web page came instead of the hub's answer, maybe the login page of a network")}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return "", lie("the answer about %s is not the expected JSON", what)
@@ -116,7 +119,7 @@ func nextPage(links []string) string {
 // get sends a request and follows redirects. final is the address that has answered.
 func (h *Hub) get(ctx context.Context, address string, header http.Header) (resp *http.Response, final string, err error) {
 	if h.opt.Offline {
-		return nil, "", fmt.Errorf("HF_HUB_OFFLINE is set, so the hub is not contacted; unset it to download")
+		return nil, "", fmt.Errorf("HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set, so the hub is not contacted; unset it to download")
 	}
 	r := &redirects{seen: map[string]bool{}}
 	for {
@@ -132,7 +135,7 @@ func (h *Hub) get(ctx context.Context, address string, header http.Header) (resp
 		if h.opt.Token != "" && h.ours(req.URL) {
 			req.Header.Set("Authorization", "Bearer "+h.opt.Token)
 		}
-		resp, err := h.http.Do(req)
+		resp, err := h.opt.Transport.RoundTrip(req) // an http.Client puts a wrong Location with its signature into its error
 		if err != nil {
 			switch cause := context.Cause(ctx); {
 			case errors.Is(cause, errStalled):
@@ -140,7 +143,7 @@ func (h *Hub) get(ctx context.Context, address string, header http.Header) (resp
 			case cause != nil && !errors.Is(cause, context.DeadlineExceeded):
 				return nil, "", ctx.Err()
 			}
-			return nil, "", h.hidden(&unreachable{req.URL.Host, plainCause(err)})
+			return nil, "", h.hidden(&unreachable{req.URL.Host, err})
 		}
 		if !redirected(resp) {
 			return resp, address, nil
@@ -152,21 +155,12 @@ func (h *Hub) get(ctx context.Context, address string, header http.Header) (resp
 	}
 }
 
-// plainCause removes net/http's prefix, which repeats the address.
-func plainCause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil || !strings.HasPrefix(err.Error(), "Get ") {
-			return err
-		}
-		err = inner
-	}
-}
-
 // clip shortens what the hub has sent for an error.
-func clip(text string) string {
-	if len(text) > 100 {
-		return strings.ToValidUTF8(text[:100], "") + "…"
+func clip(text string) string { return clipTo(text, 100) }
+
+func clipTo(text string, bytes int) string {
+	if len(text) > bytes {
+		return strings.ToValidUTF8(text[:bytes], "") + "…"
 	}
 	return text
 }

@@ -26,10 +26,20 @@ type unreachable struct {
 }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("the hub at %s cannot be reached: %v; check the network, or set HF_ENDPOINT to a mirror, or HF_HUB_OFFLINE=1 to use only cached models", e.host, e.cause)
+	return fmt.Sprintf("the hub at %s cannot be reached: %v; check the network, or set HF_ENDPOINT to a mirror, or HF_HUB_OFFLINE=1 to use only cached models", e.host, clipTo(e.cause.Error(), 300))
 }
 
 func (e *unreachable) Unwrap() error { return e.cause }
+
+// cacheWillDo reports whether an error says nothing against the files that the cache has:
+// the hub was not reached, or it refuses a token that was good before. The conditions of a
+// gated model are another matter.
+func cacheWillDo(err error) bool {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden) {
+		return e.Code != "GatedRepo"
+	}
+	return mayPass(err)
+}
 
 // answered makes an error from the hub's answer. what names the model that was asked for.
 func (h *Hub) answered(resp *http.Response, what string) *Error {

@@ -12,17 +12,25 @@
 //	name                          ORG/REPO:QUANT@REVISION
 //	environment                   the variables of Hugging Face's libraries
 //	client, redirect, errors      requests with bounded retries; redirects without the token; errors with remedies
-//	tree, choose                  the files of a commit; those that are needed
-//	cache, blob, pieces           the directory; one file of it, checked and resumable; ranges side by side
-//	stored                        what the cache has: list, remove
+//	tree, paths                   the files of a commit; paths that are safe on any system
+//	choose, gguf                  the files that are needed; quantisations and parts
+//	cache, write, lock            the directory; links and references; locks beside other processes
+//	blob, partial, pieces         one file of it: checked; resumable; ranges side by side
+//	stored, remove                what the cache has
 //	room_unix, room_windows       free space on a disk
 package hub
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Options of a Hub. The zero values are for the hub of Hugging Face and its own cache.
@@ -34,11 +42,16 @@ type Options struct {
 	Warn func(text string)
 	// Transport carries the requests; nil: a new one of net/http.
 	Transport http.RoundTripper
+	// Roots are trusted to certify the hosts of https; nil: those of the system.
+	Roots *x509.CertPool
 	// Room returns the free bytes of the disk with a path; nil: asks the system.
 	Room func(path string) (int64, error)
 	// Link makes a symbolic link; nil: os.Symlink. Where it fails, files lie in the
 	// directories of commits themselves.
 	Link func(to, path string) error
+	// Lock tries to take a lock; nil: flock(2). Where it returns errors.ErrUnsupported, there
+	// are no locks.
+	Lock func(file *flock.Flock, shared bool) (taken bool, err error)
 	// Check, if not nil, gets the directory of a model once config.json is in it, before
 	// anything large is downloaded. Its error ends the pull.
 	Check func(directory string) error
@@ -57,28 +70,24 @@ type Progress struct {
 // Hub is a client of a hub and its cache. Its methods are safe for concurrent use; several
 // processes may use one cache.
 type Hub struct {
-	opt   Options
-	http  *http.Client
-	cache cache
+	opt     Options
+	cache   cache
+	noLocks sync.Once // warns
 }
 
 // New returns a client. It opens no connection.
 func New(opt Options) *Hub {
 	if opt.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = flights + 1
-		t.ResponseHeaderTimeout = opt.headerTimeout()
-		t.DisableCompression = true // sizes and hashes are of the files themselves
-		t.ReadBufferSize = 64 << 10
-		t.ForceAttemptHTTP2 = false // ranges side by side are faster over connections of their own
-		t.TLSNextProto = nil
-		opt.Transport = t
+		opt.Transport = transport(&opt)
 	}
 	if opt.Room == nil {
 		opt.Room = freeBytes
 	}
 	if opt.Link == nil {
 		opt.Link = os.Symlink
+	}
+	if opt.Lock == nil {
+		opt.Lock = flocked
 	}
 	if opt.Wait == nil {
 		opt.Wait = wait
@@ -89,10 +98,27 @@ func New(opt Options) *Hub {
 	if opt.Progress == nil {
 		opt.Progress = func(Progress) {}
 	}
-	return &Hub{opt: opt, cache: cache{opt.Cache}, http: &http.Client{
-		Transport:     opt.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Hub{opt: opt, cache: cache{opt.Cache}}
+}
+
+// transport speaks HTTP/1.1 only, because ranges side by side are faster over connections
+// of their own. It is not a clone of http.DefaultTransport, whose TLS settings offer HTTP/2.
+func transport(opt *Options) *http.Transport {
+	t := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: opt.Roots},
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  opt.headerTimeout(),
+		MaxResponseHeaderBytes: 256 << 10,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    flights + 1,
+		DisableCompression:     true, // sizes and hashes are of the files themselves
+		ReadBufferSize:         64 << 10,
+		Protocols:              new(http.Protocols),
+	}
+	t.Protocols.SetHTTP1(true)
+	return t
 }
 
 func wait(ctx context.Context, d time.Duration) error {

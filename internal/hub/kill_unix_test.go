@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -16,30 +15,6 @@ import (
 	"github.com/troupe-engine/troupe/internal/hub"
 	"github.com/troupe-engine/troupe/testkit/hubtest"
 )
-
-// The process that is killed is this test binary.
-const (
-	childEndpoint = "TROUPE_TEST_HUB"
-	childCache    = "TROUPE_TEST_HUB_CACHE"
-)
-
-// TestPullInAChild is not a test of its own: it is the process that others kill.
-func TestPullInAChild(t *testing.T) {
-	if os.Getenv(childEndpoint) == "" {
-		t.Skip("only TestResumeAfterKill runs this")
-	}
-	env, err := hub.FromEnvironment(func(key string) (string, bool) {
-		v := map[string]string{"HF_ENDPOINT": os.Getenv(childEndpoint), "HF_HUB_CACHE": os.Getenv(childCache)}[key]
-		return v, v != ""
-	}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := hub.New(hub.Options{Environment: env}).Pull(t.Context(), name(t, "org/big")); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println("pulled")
-}
 
 // A pull is killed at 20 points, by the bytes that the hub has sent. Of each killed process,
 // at most 8 MiB come again, and the file is right in the end.
@@ -54,8 +29,7 @@ func TestResumeAfterKill(t *testing.T) {
 	begun := make([]int64, 0, kills+2) // requests before each process
 	for i := range kills + 1 {
 		begun = append(begun, count.Load())
-		child := exec.Command(os.Args[0], "-test.run=^TestPullInAChild$")
-		child.Env = append(os.Environ(), childEndpoint+"="+h.URL, childCache+"="+cache)
+		child := pullInAChild(h.URL, cache)
 		var out bytes.Buffer
 		child.Stdout, child.Stderr = &out, &out
 		pieces := make(chan struct{}, 1<<16)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -55,6 +56,35 @@ func TestWithoutLinks(t *testing.T) {
 	}
 	if freed, err := c.Remove(name(t, "org/little")); err != nil || freed != want {
 		t.Errorf("removing frees %d of %d, %v", freed, want, err)
+	}
+}
+
+// A file that an older commit has a link to, from a time when there were links, stays for it.
+func TestLinksThatAreGone(t *testing.T) {
+	repo := little()
+	h := hubtest.Start(t, repo)
+	opt := options(t, h)
+	if _, err := hub.New(opt).Pull(t.Context(), name(t, "org/little")); err != nil {
+		t.Fatal(err)
+	}
+	first := repo.Commit
+	repo.Commit = strings.Repeat("1", 40)
+	h.Requests()
+	opt.Link = func(string, string) error { return errors.New("no links") }
+	c := hub.New(opt)
+	if got, err := c.Pull(t.Context(), name(t, "org/little")); err != nil || got.Loaded != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, of := range []string{"org/little", "org/little@" + first} {
+		got, err := c.Cached(name(t, of))
+		if err != nil {
+			t.Errorf("%s: %v", of, err)
+			continue
+		}
+		wantFiles(t, got.Path, repo, littleFiles...)
+	}
+	if s, err := c.Show(name(t, "org/little")); err != nil || s.Waiting != 0 {
+		t.Errorf("what is left: %+v, %v", s, err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // Name is a model on the hub.
 type Name struct {
 	Org, Repo string
-	Quant     string // of a GGUF file, such as Q4_K_M; "": the preferred one
+	Quant     string // of a GGUF file, such as Q4_K_M, or more of its name; "": the preferred one
 	Revision  string // branch, tag or commit; "": main
 }
 
@@ -37,7 +37,7 @@ func (n Name) revision() string {
 
 var (
 	part     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$`)
-	quant    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	quant    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 	revision = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
 )
 
@@ -79,7 +79,7 @@ func Parse(text string) (Name, error) {
 		return bad("names must not end with a dot or a hyphen")
 	case hasQuant && !quant.MatchString(q):
 		return bad("the quantisation after the colon is not valid")
-	case hasRev && (!revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "//") || strings.HasSuffix(rev, "/")):
+	case hasRev && (!revision.MatchString(rev) || strings.Contains(rev, "..") || !safePath(rev)): // it is a path below refs
 		return bad("the revision after the @ is not valid")
 	}
 	return n, nil

@@ -25,9 +25,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is written as %q, which is %+v, %v", text, got, again, err)
 		}
 	}
-	for _, text := range []string{"", "a", "/", "a/", "/a", "./a", "../a", "a/b/c", "/a/b", "~/a", "a//b", "a/b:", "a/b@", "a/b@/x", "a/b@x/../y", "a/b@x//y", "a/b@x/",
+	for _, text := range []string{"", "a", "/", "a/", "/a", "./a", "../a", "a/b/c", "/a/b", "~/a", "a//b", "a/b:", "a/b@", "a/b@/x", "a/b@x/../y", "a/b@x//y", "a/b@x/", "a/b@x.", "a/b@x./y", "a/b@nul", "a/b@x/COM1.y", "a/b@x/./y",
 		"a/b.gguf", "models/x.safetensors", `a\b`, "a b/c", "a/b c", "a--b/c", "a/b..c", "-a/b", ".a/b", "a/.b", "a/b-", "a./b", "C:/a", "ä/b",
-		strings.Repeat("o", 97) + "/b", "a/b@" + strings.Repeat("r", 201), "a/b:" + strings.Repeat("q", 65), "a/b:x/y", "a/b\x00"} {
+		strings.Repeat("o", 97) + "/b", "a/b@" + strings.Repeat("r", 201), "a/b:" + strings.Repeat("q", 129), "a/b:x/y", "a/b\x00"} {
 		if n, err := Parse(text); err == nil || IsName(text) || !strings.Contains(err.Error(), "write ORG/REPO") {
 			t.Errorf("%q is %+v, %v", text, n, err)
 		}
@@ -47,8 +47,8 @@ func FuzzParse(f *testing.F) {
 		if again, err := Parse(n.String()); err != nil || again != n {
 			t.Errorf("%+v is read as %+v, %v", n, again, err)
 		}
-		for _, p := range []string{n.Org, n.Repo, n.Quant, n.revision()} {
-			if p != "" && !safePath(p) {
+		for _, p := range []string{folder(n), n.revision()} {
+			if !safePath(p) {
 				t.Errorf("%q is not a safe path", p)
 			}
 		}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -46,11 +47,8 @@ func (s *source) fill(ctx context.Context, p *partial, done func(int64)) error {
 		before := p.at
 		var err error
 		if whole {
-			done(-p.at)
-			if err = p.empty(); err == nil {
-				err = s.sequential(ctx, p, done)
-			}
-			before = p.want.Size // such a download is not continued, so its bytes are no progress
+			err = s.sequential(ctx, p, done)
+			before = p.want.Size // each attempt costs the whole file, so their number stays bounded
 		} else {
 			err = s.pieces(ctx, p, done)
 		}
@@ -131,7 +129,7 @@ func (s *source) pieces(ctx context.Context, p *partial, done func(int64)) (err 
 		n, failed := p.Write(one.data)
 		done(int64(n))
 		if one.err != nil || failed != nil {
-			return errors.Join(failed, one.err)
+			return cmp.Or(failed, one.err) // a network error beside a full disk must not be tried again
 		}
 		s.final = one.final
 		free = append(free, one.data[:pieceBytes:pieceBytes])
@@ -207,7 +205,8 @@ func (s *source) broken(ctx context.Context, resp *http.Response, err error) err
 	return &unreachable{resp.Request.URL.Host, err}
 }
 
-// sequential downloads a whole file in one answer, from a server without ranges.
+// sequential downloads a whole file in one answer, from a server without ranges. The
+// bytes that are there already are skipped.
 func (s *source) sequential(ctx context.Context, p *partial, done func(int64)) error {
 	ctx, alive, stop := s.hub.alive(ctx)
 	defer stop()
@@ -222,14 +221,19 @@ func (s *source) sequential(ctx context.Context, p *partial, done func(int64)) e
 	body := io.Reader(resp.Body)
 	if resp.Header.Get("Content-Encoding") == "gzip" { // although it was not asked for
 		if body, err = gzip.NewReader(resp.Body); err != nil {
-			return lie("%s was sent as gzip, but is not gzip data", p.want.Path)
+			if errors.Is(err, gzip.ErrHeader) {
+				return lie("%s was sent as gzip, but is not gzip data", p.want.Path)
+			}
+			return s.broken(ctx, resp, err)
 		}
 	}
-	buffer := make([]byte, pieceBytes)
+	buffer, skip := make([]byte, pieceBytes), p.at
 	for {
 		n, err := body.Read(buffer)
 		alive()
-		written, failed := p.Write(buffer[:n])
+		known := int(min(skip, int64(n)))
+		skip -= int64(known)
+		written, failed := p.Write(buffer[known:n])
 		done(int64(written))
 		switch {
 		case failed != nil:

@@ -20,18 +20,18 @@ type Pulled struct {
 	Loaded int64  // of them, what was downloaded now
 }
 
-// Pull makes sure that the cache has a model. If the hub cannot be reached, or in offline
-// mode, the cached files are used.
+// Pull makes sure that the cache has a model. If the hub cannot be reached or refuses
+// access, or in offline mode, the cached files are used.
 func (h *Hub) Pull(ctx context.Context, n Name) (*Pulled, error) {
 	if h.opt.Offline {
 		p, err := h.Cached(n)
 		if err != nil {
-			return nil, fmt.Errorf("%w; HF_HUB_OFFLINE is set, so it is not downloaded", err)
+			return nil, fmt.Errorf("%w; HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set, so it is not downloaded", err)
 		}
 		return p, nil
 	}
 	p, err := h.pull(ctx, n)
-	if err == nil || ctx.Err() != nil || !mayPass(err) {
+	if err == nil || ctx.Err() != nil || !cacheWillDo(err) {
 		return p, err
 	}
 	cached, none := h.Cached(n)
@@ -47,6 +47,13 @@ func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
 	if err != nil {
 		return nil, err
 	}
+	unlock, unlocked := h.lock(ctx, h.cache.lockOfAll(n), true) // keeps removals away until everything has its name
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if unlocked == nil {
+		defer unlock()
+	}
 	files, err := h.tree(ctx, n, commit)
 	if err != nil {
 		return nil, err
@@ -55,7 +62,7 @@ func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := &pullJob{hub: h, name: n, commit: commit}
+	job := &pullJob{hub: h, name: n, commit: commit, unlocked: unlocked}
 	if err := job.check(ctx, c.files); err != nil {
 		return nil, err
 	}
@@ -124,7 +131,10 @@ type pullJob struct {
 	hub    *Hub
 	name   Name
 	commit string
-	loaded int64 // bytes downloaded
+	// unlocked is why the repository could not be locked. It does not matter for a complete
+	// model, which may be in a cache that can only be read.
+	unlocked error
+	loaded   int64 // bytes downloaded
 }
 
 // check downloads config.json, if there is one, and has it checked.
@@ -152,6 +162,9 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 			missing = append(missing, f)
 		}
 	}
+	if len(missing) > 0 && j.unlocked != nil {
+		return j.unlocked
+	}
 	if err := j.room(missing); err != nil {
 		return err
 	}
@@ -168,6 +181,11 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 			return err
 		}
 		state.FilesDone++
+	}
+	for _, f := range files { // other programs know nothing of the lock
+		if !cache.has(j.name, j.commit, f) {
+			return fmt.Errorf("%s of %s was removed from the cache during the download; pull again", f.Path, j.name)
+		}
 	}
 	state.File = ""
 	j.hub.opt.Progress(state)
@@ -189,8 +207,8 @@ func (j *pullJob) room(missing []File) error {
 	if need == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(j.hub.cache.dir, 0o755); err != nil {
-		return fmt.Errorf("the cache cannot be written: %w; set HF_HUB_CACHE to another directory", err)
+	if err := os.MkdirAll(j.hub.cache.dir, 0o777); err != nil {
+		return unwritable(err)
 	}
 	free, err := j.hub.opt.Room(j.hub.cache.dir)
 	if errors.Is(err, errors.ErrUnsupported) {

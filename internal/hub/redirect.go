@@ -3,6 +3,7 @@ package hub
 import (
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 const maxRedirects = 10
@@ -32,6 +33,7 @@ func (r *redirects) follow(from *url.URL, location string) (string, error) {
 	r.seen[from.String()] = true
 	to, err := from.Parse(location)
 	if err != nil || to.Scheme != "https" && to.Scheme != "http" || to.Host == "" {
+		location, _, _ = strings.Cut(location, "?") // what follows may be a signature
 		return "", lie("%s redirects to %q, which is not an address", from.Host, clip(location))
 	}
 	if from.Scheme == "https" && to.Scheme == "http" {

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // Stored is a repository in the cache.
@@ -34,11 +31,8 @@ type StoredCommit struct {
 // List returns what the cache has, by name.
 func (h *Hub) List() ([]Stored, error) {
 	entries, err := os.ReadDir(h.cache.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the cache cannot be read: %w", err)
+	if err := ifThere(err); err != nil {
+		return nil, err
 	}
 	var all []Stored
 	for _, e := range entries {
@@ -62,33 +56,25 @@ func (h *Hub) List() ([]Stored, error) {
 // Show returns what the cache has of a repository. A quantisation or a revision in the name
 // has no effect.
 func (h *Hub) Show(n Name) (*Stored, error) {
-	repo := h.cache.repo(n)
-	if _, err := os.Stat(repo); err != nil {
-		return nil, fmt.Errorf("%s is not in the cache %s; troupe list shows what is there", n.Repository(), h.cache.dir)
+	if err := h.mustBeThere(n); err != nil {
+		return nil, err
 	}
 	s := &Stored{Name: Name{Org: n.Org, Repo: n.Repo}}
 	revisions, err := h.cache.revisions(n)
 	if err != nil {
 		return nil, err
 	}
-	commits, err := os.ReadDir(filepath.Join(repo, "snapshots"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the cache cannot be read: %w", err)
+	commits, err := h.cache.commits(n)
+	if err != nil {
+		return nil, err
 	}
 	counted := map[string]bool{}
 	for _, entry := range commits {
-		if !entry.IsDir() {
-			continue
-		}
-		c := StoredCommit{Commit: entry.Name(), Revisions: revisions[entry.Name()]}
-		if c.Files, err = h.cache.files(n, c.Commit); err != nil {
-			return nil, fmt.Errorf("the cache cannot be read: %w", err)
-		}
-		if at, err := entry.Info(); err == nil {
-			c.Modified = at.ModTime()
+		c, err := h.storedCommit(n, entry, revisions[entry.Name()])
+		if err != nil {
+			return nil, err
 		}
 		for _, f := range c.Files {
-			c.Bytes += f.Size
 			if f.Hash == "" || !counted[f.Hash] {
 				s.Bytes += f.Size
 			}
@@ -100,137 +86,52 @@ func (h *Hub) Show(n Name) (*Stored, error) {
 		}
 	}
 	slices.SortStableFunc(s.Commits, func(a, b StoredCommit) int { return b.Modified.Compare(a.Modified) })
-	parts, _ := filepath.Glob(filepath.Join(repo, "blobs", "*.incomplete"))
-	for _, part := range parts {
-		if at, err := os.Stat(part); err == nil {
-			s.Waiting += at.Size()
-		}
-	}
-	return s, nil
-}
-
-// revisions lists branches and tags by commit.
-func (c cache) revisions(n Name) (map[string][]string, error) {
-	all, root := map[string][]string{}, filepath.Join(c.repo(n), "refs")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		if commit := c.commitOf(n, name); commit != "" {
-			all[commit] = append(all[commit], name)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return all, err
-}
-
-// Remove deletes a repository from the cache or, if the name has a quantisation or a
-// revision, that part of it. It returns how many bytes became free. Files that another
-// commit uses stay.
-func (h *Hub) Remove(n Name) (freed int64, err error) {
-	s, err := h.Show(n)
-	if err != nil {
-		return 0, err
-	}
-	found := false
-	for _, c := range s.Commits {
-		if n.Revision != "" && c.Commit != n.Revision && !slices.Contains(c.Revisions, n.Revision) {
-			continue
-		}
-		gone := c.Files
-		if n.Quant != "" {
-			m, err := chooseGGUF(n, ggufs(c.Files))
-			if err != nil {
-				continue
-			}
-			gone = m.parts
-		}
-		found = true
-		for _, f := range gone {
-			if err := os.Remove(filepath.Join(h.cache.snapshot(n, c.Commit), filepath.FromSlash(f.Path))); err != nil {
-				return freed, fmt.Errorf("the cache cannot be written: %w", err)
-			}
-			if f.Hash == "" {
-				freed += f.Size
-			}
-		}
-		if len(gone) == len(c.Files) {
-			err := os.RemoveAll(h.cache.snapshot(n, c.Commit))
-			for _, revision := range c.Revisions {
-				err = errors.Join(err, os.Remove(h.cache.ref(n, revision)))
-			}
-			if err != nil {
-				return freed, fmt.Errorf("the cache cannot be written: %w", err)
-			}
-		}
-	}
-	whole := n.Quant == "" && n.Revision == ""
-	if !found && !whole {
-		return 0, fmt.Errorf("the cache %s does not have %s; troupe show %s lists what it has", h.cache.dir, n, n.Repository())
-	}
-	more, err := h.sweep(n)
-	freed += more
-	if err == nil && whole {
-		err = errors.Join(os.RemoveAll(h.cache.repo(n)), os.RemoveAll(filepath.Dir(h.cache.lock(n, ""))))
-	}
-	return freed, err
-}
-
-// sweep deletes the blobs that no commit uses. One that is being downloaded is an error.
-func (h *Hub) sweep(n Name) (freed int64, err error) {
-	s, err := h.Show(n)
-	if err != nil {
-		return 0, err
-	}
-	used := map[string]bool{}
-	for _, c := range s.Commits {
-		for _, f := range c.Files {
-			used[f.Hash] = true
-		}
-	}
-	blobs, err := os.ReadDir(filepath.Join(h.cache.repo(n), "blobs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("the cache cannot be read: %w", err)
-	}
+	blobs, err := h.cache.storedBlobs(n)
 	for _, b := range blobs {
-		hash := strings.TrimSuffix(b.Name(), ".incomplete")
-		if used[b.Name()] {
-			continue
+		if strings.HasSuffix(b.name, ".incomplete") {
+			s.Waiting += b.size
 		}
-		size, failed := h.removeBlob(n, b.Name(), hash)
-		freed, err = freed+size, errors.Join(err, failed)
 	}
-	return freed, err
+	return s, err
 }
 
-func (h *Hub) removeBlob(n Name, name, hash string) (int64, error) {
-	path := h.cache.lock(n, hash)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return 0, fmt.Errorf("the cache cannot be written: %w", err)
+func (h *Hub) mustBeThere(n Name) error {
+	if _, err := os.Stat(h.cache.repo(n)); err != nil {
+		return fmt.Errorf("%s is not in the cache %s; troupe list shows what is there", n.Repository(), h.cache.dir)
 	}
-	lock := flock.New(path)
-	if free, err := lock.TryLock(); err != nil || !free {
-		return 0, fmt.Errorf("a file of %s is being downloaded; stop the download or wait for it, then run troupe rm again", n.Repository())
+	return nil
+}
+
+func (h *Hub) storedCommit(n Name, entry fs.DirEntry, revisions []string) (c StoredCommit, err error) {
+	c = StoredCommit{Commit: entry.Name(), Revisions: revisions}
+	if at, err := entry.Info(); err == nil {
+		c.Modified = at.ModTime()
 	}
-	defer lock.Close()
-	blob := h.cache.blob(n, name)
-	at, err := os.Stat(blob)
-	if err == nil {
-		err = os.Remove(blob)
+	c.Files, err = h.cache.files(n, c.Commit)
+	for _, f := range c.Files {
+		c.Bytes += f.Size
 	}
-	if err != nil {
-		return 0, fmt.Errorf("the cache cannot be written: %w", err)
+	return c, err
+}
+
+// storedBlob is a blob or the beginning of one.
+type storedBlob struct {
+	name, hash string
+	size       int64
+}
+
+func (c cache) storedBlobs(n Name) (blobs []storedBlob, err error) {
+	entries, err := os.ReadDir(c.blobs(n))
+	for _, e := range entries {
+		at, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) { // meanwhile complete
+			continue
+		}
+		if err != nil {
+			return nil, ifThere(err)
+		}
+		hash, _, _ := strings.Cut(e.Name(), ".")
+		blobs = append(blobs, storedBlob{e.Name(), hash, at.Size()})
 	}
-	return at.Size(), nil
+	return blobs, ifThere(err)
 }

@@ -1,13 +1,14 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/url"
-	"path"
-	"path/filepath"
 	"strings"
-	"unicode"
 )
 
 // File is a file of a commit.
@@ -25,7 +26,6 @@ const (
 	maxPages = 100
 	maxFiles = 100_000
 	maxSize  = 1 << 44 // bytes of a file
-	maxPath  = 1000    // bytes
 )
 
 // commit resolves a revision.
@@ -52,6 +52,28 @@ type treeEntry struct {
 	}
 }
 
+// entryList is a page of the hub's list. It is read entry by entry up to a bound, because
+// three bytes of JSON make an entry of a hundred.
+type entryList []treeEntry
+
+func (l *entryList) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return errors.New("not a list")
+	}
+	for *l = nil; d.More(); {
+		if len(*l) == maxFiles {
+			return fmt.Errorf("more than %d entries", maxFiles)
+		}
+		var e treeEntry
+		if err := d.Decode(&e); err != nil {
+			return err
+		}
+		*l = append(*l, e)
+	}
+	return nil
+}
+
 // tree lists the files of a commit.
 func (h *Hub) tree(ctx context.Context, n Name, commit string) (files []File, err error) {
 	address := h.api(n) + "/tree/" + commit + "?recursive=true"
@@ -60,7 +82,7 @@ func (h *Hub) tree(ctx context.Context, n Name, commit string) (files []File, er
 		if page == maxPages {
 			return nil, lie("the list of files of %s has more than %d pages", n, maxPages)
 		}
-		var entries []treeEntry
+		var entries entryList
 		next, err := h.list(ctx, address, n.Repository(), &entries)
 		if err != nil {
 			return nil, err
@@ -121,12 +143,6 @@ func (e *treeEntry) file() (f File, ok bool, err error) {
 		return f, false, lie("the hash of %s is %q, which is not a hash", clip(f.Path), clip(f.Hash))
 	}
 	return f, true, nil
-}
-
-// safePath reports whether a path of the hub can be used below a directory, on any system.
-func safePath(p string) bool {
-	return p != "" && p != "." && len(p) <= maxPath && path.Clean(p) == p && filepath.IsLocal(filepath.FromSlash(p)) &&
-		!strings.ContainsAny(p, `\:*?"<>|`) && !strings.ContainsFunc(p, unicode.IsControl)
 }
 
 // isHash reports whether a text is a hash of this many hexadecimal digits, in lower case.

@@ -8,9 +8,11 @@
 package hubtest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -23,8 +25,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"bytes"
 )
 
 // Repo is a repository with one commit.
@@ -70,11 +70,12 @@ type Request struct {
 
 // Hub is a running hub. It is safe for concurrent use.
 type Hub struct {
-	URL, CDN string // addresses of the hub and of its delivery network
+	URL, CDN    string            // addresses of the hub and of its delivery network
+	Certificate *x509.Certificate // of both, with TLS; for 127.0.0.1, example.com and *.example.com
 
 	mu       sync.Mutex // of what follows; a test's server is not an engine
 	repos    map[string]*Repo
-	requests []Request
+	requests []*Request
 	fault    Fault
 	count    map[string]int
 }
@@ -82,10 +83,28 @@ type Hub struct {
 // Start starts a hub with repositories, which ends with the test.
 func Start(t testing.TB, repos ...*Repo) *Hub {
 	h := New(repos...)
-	hub, cdn := httptest.NewServer(http.HandlerFunc(h.serveHub)), httptest.NewServer(http.HandlerFunc(h.serveCDN))
-	h.URL, h.CDN = hub.URL, strings.Replace(cdn.URL, "127.0.0.1", "localhost", 1)
-	t.Cleanup(func() { hub.CloseClientConnections(); cdn.CloseClientConnections(); hub.Close(); cdn.Close() })
+	h.URL = start(t, h.serveHub, (*httptest.Server).Start).URL
+	h.CDN = strings.Replace(start(t, h.serveCDN, (*httptest.Server).Start).URL, "127.0.0.1", "localhost", 1)
 	return h
+}
+
+// StartTLS is Start with https, on servers that prefer HTTP/2 as Hugging Face's do.
+func StartTLS(t testing.TB, repos ...*Repo) *Hub {
+	h := New(repos...)
+	startTLS := func(s *httptest.Server) {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	}
+	hub := start(t, h.serveHub, startTLS)
+	h.URL, h.CDN, h.Certificate = hub.URL, start(t, h.serveCDN, startTLS).URL, hub.Certificate()
+	return h
+}
+
+func start(t testing.TB, serve http.HandlerFunc, how func(*httptest.Server)) *httptest.Server {
+	s := httptest.NewUnstartedServer(serve)
+	how(s)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
 }
 
 // New makes a hub without servers; ServeHTTP answers for both hosts, by the path.
@@ -112,7 +131,10 @@ func (h *Hub) SetFault(f Fault) {
 func (h *Hub) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := h.requests
+	all := make([]Request, len(h.requests))
+	for i, r := range h.requests {
+		all[i] = *r
+	}
 	h.requests = nil
 	return all
 }
@@ -120,20 +142,17 @@ func (h *Hub) Requests() []Request {
 // serve answers one request, with the fault for it.
 func (h *Hub) serve(host string, w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 	h.mu.Lock()
-	h.requests = append(h.requests, Request{Host: host, Path: r.URL.Path, Range: r.Header.Get("Range"), Token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")})
-	index := len(h.requests) - 1
+	request := &Request{Host: host, Path: r.URL.Path, Range: r.Header.Get("Range"), Token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
+	h.requests = append(h.requests, request)
 	fault := h.fault
 	h.count[r.URL.Path]++
 	n := h.count[r.URL.Path]
 	h.mu.Unlock()
-	counted := &counter{ResponseWriter: w}
-	defer func() {
+	counted := &counter{w, func(n int) {
 		h.mu.Lock()
-		if index < len(h.requests) { // not forgotten meanwhile
-			h.requests[index].Sent = counted.n
-		}
+		request.Sent += int64(n)
 		h.mu.Unlock()
-	}()
+	}}
 	if fault != nil && fault(&Call{Hub: h, CDN: host == "cdn", N: n, W: counted, R: r, Answer: func() { answer(counted, r) }}) {
 		return
 	}
@@ -142,12 +161,14 @@ func (h *Hub) serve(host string, w http.ResponseWriter, r *http.Request, answer 
 
 type counter struct {
 	http.ResponseWriter
-	n int64
+	add func(n int)
 }
 
+// Write counts first: a client may have the bytes before Write returns.
 func (c *counter) Write(p []byte) (int, error) {
+	c.add(len(p))
 	n, err := c.ResponseWriter.Write(p)
-	c.n += int64(n)
+	c.add(n - len(p))
 	return n, err
 }
 

@@ -21,9 +21,10 @@ func run(t *testing.T, args ...string) (out string, err error) {
 	return text.String(), err
 }
 
-// A model is pulled, listed, shown and removed.
+// A model is pulled, listed, shown and removed. The config.json beside GGUF files does not
+// matter, although Troupe could not serve it.
 func TestAModelsLife(t *testing.T) {
-	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"a-Q4_K_M.gguf": bytes.Repeat([]byte("a"), 5000), "a-Q8_0.gguf": bytes.Repeat([]byte("b"), 9000)}})
+	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"config.json": []byte(`{"model_type": "mamba"}`), "a-Q4_K_M.gguf": bytes.Repeat([]byte("a"), 5000), "a-Q8_0.gguf": bytes.Repeat([]byte("b"), 9000)}})
 	t.Setenv("HF_ENDPOINT", h.URL)
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
 	t.Setenv("TROUPE_MODEL_ALIASES", "short=org/little:Q8_0")

@@ -19,10 +19,7 @@ type Fetching struct {
 
 // Hub returns a client of the hub with the environment's settings.
 func (f Fetching) Hub(model string) (*hub.Hub, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = os.TempDir()
-	}
+	home, _ := os.UserHomeDir() // "" if there is none
 	env, err := hub.FromEnvironment(os.LookupEnv, home)
 	if err != nil {
 		return nil, err
@@ -50,7 +47,8 @@ func (f Fetching) locate(ctx context.Context, c *configs.Config) (path, name str
 	}
 	if target := c.Alias(wanted); target != "" {
 		name = wanted
-		if wanted = target; !hub.IsName(target) {
+		wanted = target
+		if _, err := os.Stat(target); err == nil || !hub.IsName(target) {
 			return target, name, nil
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"io/fs"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestAModelByName(t *testing.T) {
 		t.Errorf("offline: %+v", requests)
 	}
 	// What is neither a file nor on the hub.
-	for model, want := range map[string]string{"org/none": "HF_HUB_OFFLINE is set", "./none": "none", "a/b/c": "a/b/c"} {
+	for model, want := range map[string]string{"org/none": "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set", "./none": "none", "a/b/c": "a/b/c"} {
 		c := configs.Default()
 		c.Model = model
 		if _, err := Open(t.Context(), Options{Config: c, Log: zerolog.Nop()}); err == nil || !strings.Contains(err.Error(), want) {
@@ -99,5 +100,31 @@ func TestAnotherArchitectureIsNotDownloaded(t *testing.T) {
 		if strings.Contains(r.Path, "safetensors") {
 			t.Errorf("%s was requested", r.Path)
 		}
+	}
+}
+
+// An alias of a directory on this machine means the directory, even if a model of the hub
+// could have this name.
+func TestAnAliasOfADirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("org/little", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	t.Setenv("HF_HUB_OFFLINE", "1")
+	c := configs.Default()
+	c.Model, c.ModelAliases = "small", []string{"small=org/little"}
+	if path, name, err := (Fetching{}).locate(t.Context(), c); err != nil || path != "org/little" || name != "small" {
+		t.Errorf("%s by the name %s, %v", path, name, err)
+	}
+}
+
+// Without a home directory the error names the variable to set.
+func TestAModelByNameWithoutAHome(t *testing.T) {
+	for _, name := range []string{"HOME", "USERPROFILE", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	if _, err := (Fetching{}).Hub("org/little"); err == nil || !strings.Contains(err.Error(), "set HF_HOME") {
+		t.Errorf("%v", err)
 	}
 }
