@@ -20,13 +20,21 @@ import (
 	"github.com/troupe-engine/troupe/testkit/hubtest"
 )
 
-// data is n bytes that differ everywhere.
+var made sync.Map // what data has made
+
+// data is n bytes that differ everywhere. They must not be changed.
 func data(seed string, n int) []byte {
+	key := fmt.Sprint(seed, n)
+	if text, ok := made.Load(key); ok {
+		return text.([]byte)
+	}
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
 		fmt.Fprintf(&b, "%s %d\n", seed, i)
 	}
-	return b.Bytes()[:n]
+	text := b.Bytes()[:n:n]
+	made.Store(key, text)
+	return text
 }
 
 const token = "hf_secret_of_a_test"
@@ -233,6 +241,7 @@ func TestFaults(t *testing.T) {
 		"cut lists":          {fault: hubtest.First(1, hubtest.CutAfter(10))},
 		"cut files":          {fault: hubtest.OnFiles(hubtest.First(3, hubtest.CutAfter(1000)))},
 		"always cut":         {fault: hubtest.OnFiles(hubtest.CutAfter(0)), want: "cannot be reached"},
+		"expired address":    {fault: func(c *hubtest.Call) bool { return c.CDN && c.N == 2 && hubtest.Status(403, "")(c) }},
 		"no ranges":          {fault: hubtest.OnFiles(hubtest.WithoutRanges)},
 		"gzip":               {fault: hubtest.OnFiles(hubtest.WithGzip)},
 		"gzip, cut at once":  {fault: hubtest.OnFiles(hubtest.First(2, gzipCut))},

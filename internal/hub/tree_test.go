@@ -14,7 +14,7 @@ func FuzzTree(f *testing.F) {
 	f.Add(`[{"type":"directory","path":"a"},{"type":"file","path":"../a","size":-1,"oid":"x"}]`)
 	f.Add(`[{"type":"file","path":"a/b.gguf","size":1,"oid":"","lfs":{"oid":"` + strings.Repeat("ab", 32) + `","size":18446744073709551615}}]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		var entries []treeEntry
+		var entries entryList
 		if json.Unmarshal([]byte(text), &entries) != nil {
 			return
 		}
