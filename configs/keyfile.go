@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -40,12 +41,25 @@ func (c *Config) WithKeys(next *Config) *Config {
 	return &with
 }
 
+// WithKeysNow returns the settings with the API keys that their file has now; nil if they
+// are the same, or cannot be used. It serves when the settings as a whole cannot be loaded.
+func (c *Config) WithKeysNow() *Config {
+	next := *c
+	if next.loadKeys() != nil || keyTwice(&next.HTTP) {
+		return nil
+	}
+	return c.WithKeys(&next)
+}
+
 // loadKeys reads the file of API keys.
 func (c *Config) loadKeys() error {
 	if c.KeysFile == "" {
 		return nil
 	}
 	f, err := os.Open(c.KeysFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("api-keys-file: %w; make it with troupe keys new, or unset api-keys-file", err)
+	}
 	if err != nil {
 		return fmt.Errorf("api-keys-file: %w", err)
 	}

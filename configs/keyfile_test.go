@@ -93,7 +93,7 @@ func TestKeysOfAFileAreSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.yaml")
 	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
 	t.Setenv("TROUPE_API_KEYS_FILE", file)
-	if _, err := Load("", nil); err == nil || !strings.Contains(err.Error(), "(environment TROUPE_API_KEYS_FILE)") {
+	if _, err := Load("", nil); err == nil || !strings.Contains(err.Error(), "; make it with troupe keys new, or unset api-keys-file (environment TROUPE_API_KEYS_FILE)") {
 		t.Errorf("a missing file: %v", err)
 	}
 	write("keys: [{name: a, rights: use, key: one}]")
@@ -142,6 +142,38 @@ func TestKeysAlone(t *testing.T) {
 	}
 	if with := now.WithKeys(Default()); with != nil {
 		t.Error("no keys are taken over")
+	}
+}
+
+// The keys of the file can be read again without the other settings.
+func TestKeysNow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(key string) {
+		must(t, os.WriteFile(file, []byte("keys: [{name: a, rights: use, key: "+key+"}]"), 0o600))
+	}
+	write("one")
+	t.Setenv("TROUPE_API_KEYS_FILE", file)
+	t.Setenv("TROUPE_API_KEY", "set")
+	now, err := Load("", nil)
+	must(t, err)
+	if now.WithKeysNow() != nil {
+		t.Error("the same keys are a change")
+	}
+	write("two")
+	t.Setenv("TROUPE_PAGE_SIZE", "nonsense")
+	with := now.WithKeysNow()
+	if with == nil || with.HTTP.Keys[0].Digest != sha256.Sum256([]byte("two")) || with.PageSize != now.PageSize || now.HTTP.Keys[0].Digest != sha256.Sum256([]byte("one")) {
+		t.Errorf("with the keys: %+v", with)
+	}
+	for _, bad := range []string{"set", "[]"} { // equals api-key; no key
+		write(bad)
+		if now.WithKeysNow() != nil {
+			t.Errorf("%s is taken over", bad)
+		}
+	}
+	must(t, os.Remove(file))
+	if now.WithKeysNow() != nil || Default().WithKeysNow() != nil {
+		t.Error("without a file the keys change")
 	}
 }
 

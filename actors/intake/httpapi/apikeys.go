@@ -48,6 +48,7 @@ type Key struct {
 
 type keyring struct {
 	asks  bool // users need a key
+	filed bool // all API keys are of a file
 	apart bool // each sender has its own prefix cache
 	users digests
 	admin digests
@@ -57,7 +58,7 @@ type keyring struct {
 }
 
 func newKeyring(o *Options) *keyring {
-	k := &keyring{asks: len(o.APIKeys)+len(o.Keys) > 0, users: digests{}, admin: digests{}, names: map[[sha256.Size]byte]string{}}
+	k := &keyring{asks: len(o.APIKeys)+len(o.Keys) > 0, filed: len(o.APIKeys) == 0 && len(o.Keys) > 0, users: digests{}, admin: digests{}, names: map[[sha256.Size]byte]string{}}
 	for _, key := range o.APIKeys {
 		digest := sha256.Sum256([]byte(key))
 		k.users[digest] = true
@@ -147,14 +148,16 @@ func (s *Server) withKey(needed access, next handler) handler {
 
 // needsAdmin rejects callers without the admin key from what affects all clients.
 func (s *Server) needsAdmin(w http.ResponseWriter, r *http.Request, what string) *apiError {
-	t := trailOf(r.Context())
+	t, keys := trailOf(r.Context()), s.rulesFor(r.Context()).keys
 	switch {
 	case t.role == admin:
 		return nil
 	case t.key == "":
 		return unauthorized(w, "%s requires the admin key; send it as Authorization: Bearer KEY", what)
-	case len(s.rulesFor(r.Context()).keys.admin) > 0:
+	case len(keys.admin) > 0:
 		return forbidden("%s affects all clients and requires the admin key", what)
+	case keys.filed:
+		return forbidden("%s affects all clients and is disabled, because no key of api-keys-file has the rights admin; give one of them these rights, or start the server with admin-api-key", what)
 	}
 	return forbidden("%s affects all clients and is disabled, because the server has several API keys but no admin key; start it with admin-api-key, or give a key of api-keys-file the rights admin", what)
 }

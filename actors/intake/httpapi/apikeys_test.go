@@ -62,8 +62,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}{
 		"named": {senders: map[string]statuses{"": {401, 401}, "k-wrong": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}},
 			named: []httpapi.Key{holder("k-ann", false), holder("k-boss", true)}},
-		"one named":       {senders: map[string]statuses{"": {401, 401}, "k-ann": {in, 403}}, named: []httpapi.Key{holder("k-ann", false)}},
-		"one named admin": {senders: map[string]statuses{"": {401, 401}, "k-boss": {in, in}}, named: []httpapi.Key{holder("k-boss", true)}},
+		"one named":         {senders: map[string]statuses{"": {401, 401}, "k-ann": {in, 403}}, named: []httpapi.Key{holder("k-ann", false)}},
+		"one named admin":   {senders: map[string]statuses{"": {401, 401}, "k-boss": {in, in}}, named: []httpapi.Key{holder("k-boss", true)}},
+		"one and one named": {keys: []string{"k-ann"}, senders: map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-bob": {in, 403}}, named: []httpapi.Key{holder("k-bob", false)}},
 		"named and others": {[]string{"k-ann"}, "k-boss", map[string]statuses{"": {401, 401}, "k-ann": {in, 403}, "k-boss": {in, in}, "k-bob": {in, 403}, "k-dan": {in, in}},
 			[]httpapi.Key{holder("k-bob", false), holder("k-dan", true)}},
 		"no key":     {nil, "", map[string]statuses{"": {in, in}, "whatever": {in, in}}, nil},
@@ -92,8 +93,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 						t.Errorf("%s %s with %q returns %d, want %d: %s", e.method, e.path, key, got, want, body)
 					}
 					remedy := "requires the admin key"
-					if c.admin == "" && name != "named" {
-						remedy = "start it with admin-api-key"
+					switch {
+					case name == "one named":
+						remedy = "because no key of api-keys-file has the rights admin"
+					case c.admin == "" && name != "named":
+						remedy = "because the server has several API keys but no admin key"
 					}
 					if got == 403 && (!strings.Contains(string(body), remedy) || !strings.Contains(string(body), "admin_key_required")) {
 						t.Errorf("%s with %q: %s, want %q", e.path, key, body, remedy)

@@ -186,12 +186,19 @@ func TestAConversationInABrowser(t *testing.T) {
 	if got := eval[string](b, lastAnswer); got != second {
 		t.Errorf("regenerated: %q, want %q", got, second)
 	}
-	// Editing the first message drops what came after it.
-	eval[any](b, `void [...document.querySelectorAll("article.user button")].find((b) => b.textContent === "Edit").click()`)
-	if text := eval[string](b, `document.querySelector("#text").value`); text != "Hello!" {
-		t.Errorf("the edited text is %q", text)
+	// Editing the first message replaces what came after it when it is sent, and not before.
+	for _, end := range []string{"\x1b", "\r"} {
+		eval[any](b, `void [...document.querySelectorAll("article.user button")].find((b) => b.textContent === "Edit").click()`)
+		if text := eval[string](b, `document.querySelector("#text").value`); text != "Hello!" {
+			t.Errorf("the edited text is %q", text)
+		}
+		if n := eval[int](b, `document.querySelectorAll("article").length`); n != 4 {
+			t.Errorf("%d messages while one is edited", n)
+		}
+		b.run(chromedp.SendKeys(chromedp.CSS("#text"), end))
+		b.until(`document.querySelector("#text").value === ""`)
 	}
-	b.say("")
+	b.until(`document.querySelector("#stop").hidden && document.querySelectorAll("article.assistant .tools").length === 1`)
 	if got := eval[string](b, lastAnswer); got != first {
 		t.Errorf("the same message again: %q, want %q", got, first)
 	}
@@ -345,6 +352,50 @@ func TestALineOfAMegabyte(t *testing.T) {
 	}
 	if text := eval[string](b, `[...document.querySelectorAll("article.assistant strong")].at(-1).textContent`); text != "end" {
 		t.Errorf("after it comes %q", text)
+	}
+}
+
+// Quotes and lists in each other beyond all measure are shown, also after a reload.
+func TestDeepMarkdown(t *testing.T) {
+	var deep strings.Builder
+	deep.WriteString(strings.Repeat(">", 6000) + " quoted\n\n")
+	for i := range 3000 {
+		deep.WriteString(strings.Repeat(" ", 2*i%4000) + "- item\n")
+	}
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		for part := range slices.Chunk([]byte(deep.String()), 1<<16) {
+			send(string(part))
+		}
+		send("\n\nthe **end**")
+	}))
+	b.say("Go deep.")
+	for range 2 {
+		if text := eval[string](b, `[...document.querySelectorAll("article.assistant strong")].at(-1).textContent`); text != "end" {
+			t.Errorf("after it comes %q", text)
+		}
+		if !strings.Contains(eval[string](b, lastAnswer), ">>> quoted") {
+			t.Error("the quoted text is missing")
+		}
+		b.run(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("article.assistant .tools")))
+		b.until(`document.querySelectorAll("#model option").length === 1`)
+	}
+}
+
+// A conversation that is too long for the storage leaves the others there.
+func TestAFullStorage(t *testing.T) {
+	b := openBrowser(t, scripted(t, func(send func(string)) {
+		for range 12 {
+			send(strings.Repeat("word ", 100_000))
+			send("\n\n")
+		}
+	}))
+	const others = `[{"id": "other", "title": "Of before", "system": "", "settings": {}, "messages": [{"role": "user", "content": "x"}]}]`
+	eval[any](b, fmt.Sprintf(`localStorage.setItem("troupe.conversations", %q)`, others))
+	b.run(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#conversations button")), chromedp.Click(chromedp.CSS("#new")))
+	b.say("Write six million characters.")
+	b.until(`document.querySelector("#status.bad")?.textContent.includes("too long for the browser's storage")`)
+	if stored := eval[string](b, `localStorage.getItem("troupe.conversations")`); !strings.Contains(stored, "Of before") || !strings.Contains(stored, "Write six million") {
+		t.Errorf("the storage has %.300s", stored)
 	}
 }
 

@@ -3,14 +3,19 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // Starting is what a server does before it can take requests.
@@ -32,7 +37,7 @@ type Early struct {
 const earlyTimeout = 10 * time.Second
 
 // ServeEarly starts to answer: /livez with 200, everything else with 503 and what the
-// server does. Stop leaves the listener open for the server itself.
+// server does, as a page for browsers. Stop leaves the listener open for the server itself.
 func ServeEarly(l net.Listener, o Options) (*Early, error) {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -89,6 +94,10 @@ func (e *Early) answer(hosts *hostRule, w http.ResponseWriter, r *http.Request) 
 		}
 		writeJSON(w, http.StatusServiceUnavailable, state)
 	default:
+		if strings.Contains(r.Header.Get("Accept"), "text/html") {
+			s.page(w)
+			return
+		}
 		e := newError(http.StatusServiceUnavailable).coded("starting").retry(5)
 		if s.Total > 0 {
 			e.say("the server is starting: %s, %d of %d bytes; try again later", own(s.Doing), own(s.Done), own(s.Total))
@@ -97,6 +106,36 @@ func (e *Early) answer(hosts *hostRule, w http.ResponseWriter, r *http.Request) 
 		}
 		writeError(w, e)
 	}
+}
+
+// startingPage is what a browser shows until the server answers. It asks again by itself.
+const startingPage = `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="2">
+<title>Troupe is starting</title>
+<h1>Troupe is starting</h1>
+<p>%s</p>
+<p>This page opens as soon as the server is ready.</p>
+</html>
+`
+
+// page answers a browser.
+func (s *Starting) page(w http.ResponseWriter) {
+	doing := html.EscapeString(s.Doing)
+	if s.Total > 0 {
+		doing += fmt.Sprintf(": %d %% of %s", s.Done*100/s.Total, units.Bytes(s.Total))
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Retry-After", "2")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = fmt.Fprintf(w, startingPage, doing)
 }
 
 // borrowed is a listener whose end leaves the real one open.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
@@ -62,5 +63,43 @@ func TestAServerAnswersWhileItStarts(t *testing.T) {
 	go func() { _ = after.Serve(l) }()
 	if status, body := get("/readyz", ""); status != 200 || body["status"] != "ready" {
 		t.Errorf("afterwards: %d %v", status, body)
+	}
+}
+
+// A browser gets a page that shows how far the server is and asks again.
+func TestABrowserSeesThatTheServerStarts(t *testing.T) {
+	o := httpapi.Options{Host: "127.0.0.1"}
+	l, err := httpapi.Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	early, err := httpapi.ServeEarly(l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Stop()
+	early.Set(httpapi.Starting{Doing: "downloading <b>org</b>", Done: 5 << 10, Total: 20 << 10})
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"downloading &lt;b&gt;org&lt;/b&gt;: 25 % of 20.0 KiB", `<meta http-equiv="refresh" content="2">`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	if h := resp.Header; resp.StatusCode != 503 || h.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%s %v", resp.Status, h)
 	}
 }

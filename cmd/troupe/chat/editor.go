@@ -24,11 +24,65 @@ const maxTyped = 4096
 // errCut is a line of which characters were lost.
 var errCut = fmt.Errorf("a line of a terminal has at most %d characters; this one was cut, so the message was not sent. Divide the line, or pipe the text into troupe chat", maxTyped-1)
 
+// errLeft is the end of a chat by Ctrl-C.
+var errLeft = errors.New("the user has ended the chat")
+
 // editor reads messages from a terminal.
 type editor struct {
 	lines   *term.Terminal
 	history *history
 	raw     func() (restore func(), err error) // for the time of one line
+	ctrlC   pressed                            // in the line that is being read
+	hinted  bool                               // the last key was Ctrl-C, in an empty line
+}
+
+// pressed says where Ctrl-C was pressed.
+type pressed int
+
+const (
+	notPressed pressed = iota
+	inEmptyLine
+	inText
+)
+
+// Package term ends the input at Ctrl-C and leaves the key in it. So the keys take another way:
+// keyInterrupt, which clears the line, and Enter, which ends it.
+const (
+	keyCtrlC     = 3
+	keyInterrupt = 0x1c // no key of the editor
+)
+
+// interruptible puts keyInterrupt and Enter in place of Ctrl-C.
+type interruptible struct {
+	in   io.Reader
+	rest []byte
+	err  error
+}
+
+// Read implements io.Reader.
+func (r *interruptible) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 && r.err == nil {
+		keys := make([]byte, len(p))
+		n, err := r.in.Read(keys)
+		r.err = err
+		for _, key := range keys[:n] {
+			switch key {
+			case keyCtrlC:
+				r.rest = append(r.rest, keyInterrupt, '\r')
+			case keyInterrupt:
+			default:
+				r.rest = append(r.rest, key)
+			}
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if len(r.rest) > 0 {
+		return n, nil
+	}
+	err := r.err
+	r.err = nil
+	return n, err
 }
 
 func newEditor(in, out *os.File, historyFile string) (*editor, error) {
@@ -59,9 +113,21 @@ func newEditor(in, out *os.File, historyFile string) (*editor, error) {
 
 // editLines edits on any terminal, which must be raw.
 func editLines(tty io.ReadWriter, h *history) *editor {
-	e := &editor{lines: term.NewTerminal(tty, prompt), history: h, raw: func() (func(), error) { return func() {}, nil }}
+	keys := struct {
+		io.Reader
+		io.Writer
+	}{&interruptible{in: tty}, tty}
+	e := &editor{lines: term.NewTerminal(keys, prompt), history: h, raw: func() (func(), error) { return func() {}, nil }}
 	e.lines.History = h
-	e.lines.AutoCompleteCallback = complete
+	e.lines.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		if key != keyInterrupt {
+			return complete(line, pos, key)
+		}
+		if e.ctrlC = inEmptyLine; line != "" {
+			e.ctrlC = inText
+		}
+		return "", 0, true
+	}
 	return e
 }
 
@@ -69,7 +135,7 @@ func editLines(tty io.ReadWriter, h *history) *editor {
 func (e *editor) save() error { return e.history.save() }
 
 // next reads a message. Lines are joined while they end with a backslash, between fences,
-// and if they were pasted together.
+// and if they were pasted together. Ctrl-C drops what has been typed of it.
 func (e *editor) next(ctx context.Context) (string, error) {
 	restore, err := e.raw()
 	if err != nil {
@@ -103,6 +169,20 @@ func (e *editor) message() (string, error) {
 		if err != nil && !pasted {
 			return "", err
 		}
+		ctrlC := e.ctrlC
+		e.ctrlC = notPressed
+		if ctrlC != notPressed {
+			again := e.hinted
+			if e.hinted = ctrlC == inEmptyLine && !fenced && len(lines) == 0; e.hinted && again {
+				return "", errLeft
+			} else if e.hinted {
+				_, _ = io.WriteString(e.lines, "(Ctrl-D or /bye ends the chat)\n")
+			}
+			lines, fenced = nil, false
+			e.lines.SetPrompt(prompt)
+			continue
+		}
+		e.hinted = false
 		if utf8.RuneCountInString(line) >= maxTyped {
 			return "", errCut
 		}

@@ -30,6 +30,9 @@ func read(t *testing.T, h *history, typed string) (all []string) {
 			all = append(all, "cut")
 			continue
 		}
+		if errors.Is(err, errLeft) {
+			return append(all, "left")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +41,7 @@ func read(t *testing.T, h *history, typed string) (all []string) {
 }
 
 func TestEditing(t *testing.T) {
-	const up, left, home, ctrlD = "\x1b[A", "\x1b[D", "\x01", "\x04"
+	const up, left, home, ctrlC, ctrlD = "\x1b[A", "\x1b[D", "\x01", "\x03", "\x04"
 	for name, c := range map[string]struct {
 		typed string
 		want  []string
@@ -57,11 +60,26 @@ func TestEditing(t *testing.T) {
 		"several fit":      {"/h\ti\t\r", []string{"/history"}},
 		"none fits":        {"/x\t\r", []string{"/x"}},
 		"too long":         {strings.Repeat("x", maxTyped+5) + "\rone\r", []string{"cut", "one"}},
+		"a dropped line":   {"one" + left + ctrlC + "two\r", []string{"two"}},
+		"a dropped fence":  {"\"\"\"\rone\r" + ctrlC + "two\r", []string{"two"}},
+		"a dropped part":   {"one\\\r" + ctrlC + "two\r", []string{"two"}},
+		"one Ctrl-C":       {ctrlC + "one\r" + ctrlC + "two\r", []string{"one", "two"}},
+		"text between":     {ctrlC + "x" + ctrlC + ctrlC + "one\r", []string{"one"}},
+		"two Ctrl-C":       {"one\r" + ctrlC + ctrlC + "two\r", []string{"one", "left"}},
 		"the end":          {"one\r" + ctrlD + "two\r", []string{"one"}},
 	} {
 		if got := read(t, &history{}, c.typed); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// Ctrl-C in an empty line says how to end the chat.
+func TestTheHintAtCtrlC(t *testing.T) {
+	var screen bytes.Buffer
+	e := editLines(keys{strings.NewReader("\x03one\r"), &screen}, &history{})
+	if text, err := e.next(t.Context()); text != "one" || err != nil || !strings.Contains(screen.String(), "(Ctrl-D or /bye ends the chat)\r\n") {
+		t.Errorf("%q, %v; the screen shows %q", text, err, &screen)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/lab/load/wire"
@@ -90,7 +91,7 @@ func (a *away) answer(ctx context.Context, messages []node.Message, write func(s
 	}
 	stream, err := a.server.PostStream(ctx, "/v1/chat/completions", document)
 	if err != nil {
-		return nil, stopped(ctx, err)
+		return nil, a.broken(ctx, err)
 	}
 	defer stream.Close()
 	whole, ended := &node.Answer{}, false
@@ -130,18 +131,23 @@ func (a *away) answer(ctx context.Context, messages []node.Message, write func(s
 		switch {
 		case ended:
 		case errors.Is(err, io.EOF):
-			return nil, errors.New("the answer of the server ended early; send the message again")
+			return nil, fmt.Errorf("the answer of the server ended early, at %s; /retry asks again", a.server.Base)
 		case err != nil:
-			return nil, stopped(ctx, err)
+			return nil, a.broken(ctx, err)
 		}
 	}
 	return whole, nil
 }
 
-// stopped is the context's error if that has ended a request.
-func stopped(ctx context.Context, err error) error {
+// broken is the error of a request without a whole answer: the context's if that has ended it.
+func (a *away) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) {
+			return fmt.Errorf("the connection to the server at %s was lost (%w); /retry asks again", a.server.Base, lost)
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,7 +40,7 @@ func TestChatWithABadServer(t *testing.T) {
 			_, _ = w.Write([]byte(c.answer))
 		}))
 		out := commandline.MustRun(t, cli.Root("test", New()), "Hello!\n/history\n/retry\n", "chat", "--url", server.URL)
-		if !strings.Contains(out, c.want) || strings.Contains(out, "user: Hello!") || !strings.Contains(out, "There is no message to answer again") {
+		if !strings.Contains(out, c.want) || strings.Contains(out, "user: Hello!") || strings.Count(out, c.want) != 2 {
 			t.Errorf("%s: %s", name, out)
 		}
 		server.Close()
@@ -49,5 +50,32 @@ func TestChatWithABadServer(t *testing.T) {
 	}
 	if _, err := commandline.Run(t, cli.Root("test", New()), "", "chat", "--url", "http://127.0.0.1:1", "--threads", "2"); err == nil || !strings.Contains(err.Error(), "--threads has no effect with --url") {
 		t.Errorf("a setting of an engine: %v", err)
+	}
+}
+
+// After the server died in the middle of an answer, /retry sends the same conversation.
+func TestChatOutlivesItsServer(t *testing.T) {
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"data": [{"id": "m"}]}`))
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		_, _ = w.Write([]byte(`data: {"choices": [{"delta": {"content": "Hel"}}]}` + "\n\n"))
+		if len(bodies) == 1 {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write([]byte("data: [DONE]\n\n"))
+	}))
+	defer server.Close()
+	out := commandline.MustRun(t, cli.Root("test", New()), "Hello!\n/retry\n/history\n", "chat", "--url", server.URL)
+	if !strings.Contains(out, "error: the connection to the server at "+server.URL+" was lost (unexpected EOF); /retry asks again") || strings.Count(out, "user: Hello!") != 1 {
+		t.Errorf("the conversation was\n%s", out)
+	}
+	if len(bodies) != 2 || bodies[0] != bodies[1] {
+		t.Errorf("the requests were %q", bodies)
 	}
 }

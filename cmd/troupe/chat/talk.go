@@ -21,20 +21,21 @@ var commands = []struct{ name, argument, help string }{
 	{"/retry", "", "answer the last message again"},
 	{"/history", "", "show the conversation"},
 	{"/help", "", "show this list"},
-	{"/quit", "", "exit (or Ctrl-D)"},
+	{"/quit", "", "exit (also /bye, or Ctrl-D)"},
 }
 
 type talk struct {
 	with     partner
 	system   string
 	history  []node.Message
+	failed   string // the last message, if it got an error in place of an answer
 	out      io.Writer
 	filter   func(string) string // for the model's text
 	terminal bool                // a person reads and types
 }
 
 func (t *talk) reset() {
-	t.history = nil
+	t.history, t.failed = nil, ""
 	if t.system != "" {
 		t.history = []node.Message{{Role: "system", Content: t.system}}
 	}
@@ -49,6 +50,11 @@ func (t *talk) run(ctx context.Context, in input) error {
 		text, err := in.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF), ctx.Err() != nil:
+			if t.terminal { // the cursor is behind the prompt
+				fmt.Fprintln(t.out)
+			}
+			return nil
+		case errors.Is(err, errLeft):
 			return nil
 		case errors.Is(err, errCut):
 			fmt.Fprintln(t.out, "error:", err)
@@ -69,7 +75,7 @@ func (t *talk) run(ctx context.Context, in input) error {
 func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 	command, rest, _ := strings.Cut(line, " ")
 	switch command {
-	case "/quit", "/exit":
+	case "/quit", "/bye", "/exit":
 		return true, nil
 	case "/reset":
 		t.reset()
@@ -79,6 +85,10 @@ func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 		t.reset()
 		fmt.Fprintln(t.out, "(new conversation)")
 	case "/retry":
+		if t.failed != "" {
+			_, err := t.say(ctx, t.failed)
+			return false, err
+		}
 		last := len(t.history) - 2
 		if last < 0 || t.history[last].Role != "user" {
 			fmt.Fprintln(t.out, "There is no message to answer again.")
@@ -88,7 +98,7 @@ func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 		t.history = t.history[:last]
 		answered, err := t.say(ctx, text)
 		if !answered {
-			t.history = before
+			t.history, t.failed = before, ""
 		}
 		return false, err
 	case "/history":
@@ -110,10 +120,12 @@ func (t *talk) line(ctx context.Context, line string) (quit bool, err error) {
 	return false, nil
 }
 
-// say sends a message and prints the answer. If that fails or is stopped, the turn is dropped.
+// say sends a message and prints the answer. If that is stopped, the turn is dropped; if it
+// fails, /retry sends the message again.
 func (t *talk) say(ctx context.Context, text string) (answered bool, err error) {
 	messages := append(t.history[:len(t.history):len(t.history)], node.Message{Role: "user", Content: text})
 	whole := ctx
+	t.failed = ""
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer cli.CatchInterrupt(ctx, stop)()
@@ -134,6 +146,7 @@ func (t *talk) say(ctx context.Context, text string) (answered bool, err error) 
 		return false, nil
 	case err != nil:
 		fmt.Fprintln(t.out, "error:", logtext.Lines(err.Error()))
+		t.failed = text
 		return false, nil
 	}
 	if t.terminal {

@@ -58,7 +58,7 @@ func ConfigFrom(c *cobra.Command, settings *pflag.FlagSet) (*configs.Config, err
 		file, source = os.Getenv("TROUPE_CONFIG"), "environment TROUPE_CONFIG"
 	}
 	cfg, err := configs.Load(file, settings)
-	if errors.As(err, new(*fs.PathError)) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Path == file { // not that of another setting
 		err = fmt.Errorf("%w (%s)", err, source)
 	}
 	return cfg, err

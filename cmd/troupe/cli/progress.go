@@ -3,7 +3,10 @@ package cli
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/internal/units"
 )
@@ -19,6 +22,21 @@ func (s *Status) age() time.Duration { return time.Since(s.began) }
 
 func NewStatus() *Status { return &Status{began: time.Now(), on: IsTerminal(os.Stderr)} }
 
+// onScreen is the line that is shown, nil for none.
+var onScreen atomic.Pointer[Status]
+
+// A command that fails in the middle of long work leaves no line before its error.
+func init() { cobra.OnFinalize(clearStatus) }
+
+// clearStatus removes the line, whichever work it is of.
+func clearStatus() {
+	if onScreen.Swap(nil) != nil {
+		wipe()
+	}
+}
+
+func wipe() { fmt.Fprint(os.Stderr, "\r\x1b[K") }
+
 // Show replaces the line, at most every 100 ms. Work of less than 300 ms shows nothing.
 func (s *Status) Show(format string, args ...any) {
 	now := time.Now()
@@ -26,12 +44,13 @@ func (s *Status) Show(format string, args ...any) {
 		return
 	}
 	s.shown = now
+	onScreen.Store(s)
 	fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
 }
 
 func (s *Status) Clear() {
-	if !s.shown.IsZero() {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	if onScreen.CompareAndSwap(s, nil) {
+		wipe()
 	}
 	s.shown = time.Time{}
 }

@@ -17,11 +17,8 @@ import (
 )
 
 func New() *cobra.Command {
-	c := &cobra.Command{
-		Use: "keys", Short: "Make API keys",
-		Long: "Makes API keys for api-keys-file. A server needs only their digests.",
-	}
-	c.AddCommand(newNew())
+	c := cli.Group("keys", "Make API keys", newNew())
+	c.Long = "Makes API keys for api-keys-file. A server needs only their digests."
 	return c
 }
 

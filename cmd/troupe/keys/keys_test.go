@@ -35,6 +35,16 @@ func TestANewKeyFitsItsEntry(t *testing.T) {
 	}
 }
 
+func TestAnUnknownCommandIsAnError(t *testing.T) {
+	c := New()
+	c.SetOut(&bytes.Buffer{})
+	c.SetErr(&bytes.Buffer{})
+	c.SetArgs([]string{"nwe"})
+	if err := c.Execute(); err == nil || !strings.Contains(err.Error(), `unknown command "nwe"`) {
+		t.Error(err)
+	}
+}
+
 func TestNamesOfKeys(t *testing.T) {
 	for _, args := range [][]string{{"new"}, {"new", "a", "b"}, {"new", "a b"}, {"new", ""}} {
 		c := New()

@@ -33,9 +33,12 @@ func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*co
 	var changed []string
 	var keys *configs.Config // only the keys have changed
 	if err == nil {
+		next = n.opened.with(next)
 		if changed, err = n.apply(ctx, api, next); err != nil {
-			keys = n.applyKeys(api, next)
+			keys = n.applyKeys(api, n.Config().WithKeys(next))
 		}
+	} else {
+		keys = n.applyKeys(api, n.Config().WithKeysNow())
 	}
 	if now := n.Config(); n.Reloads.Applied != nil && (keys != nil || err == nil && len(changed) > 0) {
 		n.Reloads.Applied(now)
@@ -60,10 +63,9 @@ func (n *Node) reload(ctx context.Context, api *httpapi.Server, load func() (*co
 	}
 }
 
-// applyKeys exchanges the keys of api-keys-file and nothing else. It returns the settings
-// with them, nil if the keys are the same.
-func (n *Node) applyKeys(api *httpapi.Server, next *configs.Config) *configs.Config {
-	with := n.Config().WithKeys(next)
+// applyKeys applies settings that differ only in the keys of api-keys-file, none if with is
+// nil. It returns them.
+func (n *Node) applyKeys(api *httpapi.Server, with *configs.Config) *configs.Config {
 	if with != nil {
 		api.Configure(with.HTTP)
 		n.config.Store(with)

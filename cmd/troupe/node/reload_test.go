@@ -289,6 +289,51 @@ func TestKeysAreExchangedAlone(t *testing.T) {
 	}
 }
 
+// A revoked key is revoked although the config file has an error.
+func TestKeysAreExchangedDespiteABrokenFile(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(keys, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(key string) string { return "keys: [{name: n, rights: use, key: " + key + "}]" }
+	write(with("key-0"))
+	settings := "api-key: other\napi-keys-file: " + keys + "\n"
+	r := openReloaded(t, settings)
+	applied := 0
+	r.node.Reloads.Applied = func(*configs.Config) { applied++ }
+	answers := func(old, fresh string) string {
+		was, is := r.ask("GET", "/v1/models", "", "Authorization", "Bearer "+old), r.ask("GET", "/v1/models", "", "Authorization", "Bearer "+fresh)
+		return fmt.Sprint(was.Code, is.Code)
+	}
+	for i, text := range []string{settings + "queue-timeuot: 5s\n", "api-key: [\n", settings + "queue-timeout: 60\n"} {
+		old, fresh := fmt.Sprint("key-", i), fmt.Sprint("key-", i+1)
+		if got := answers(old, fresh); got != "200 401" {
+			t.Fatalf("%q: before, the old and the new key are answered %s", text, got)
+		}
+		write(with(fresh))
+		if line := r.reload(text); !strings.Contains(line, "only the keys of api-keys-file were reloaded") || !strings.Contains(line, `"error"`) || applied != i+1 {
+			t.Errorf("%q: logged %s, applied %d times", text, line, applied)
+		}
+		if got := answers(old, fresh); got != "401 200" {
+			t.Errorf("%q: the old and the new key are answered %s", text, got)
+		}
+	}
+	for _, bad := range []string{with("key-3"), "keys: []", with("other")} { // the same, none, and one that is set twice
+		write(bad)
+		if line := r.reload("nonsense: 1\n" + settings); !strings.Contains(line, "the settings were not reloaded") || applied != 3 {
+			t.Errorf("%s: logged %s, applied %d times", bad, line, applied)
+		}
+		if got := answers("key-2", "key-3"); got != "401 200" {
+			t.Errorf("%s: the keys are answered %s", bad, got)
+		}
+	}
+	if n := r.node.Meter.Value(messages.ReloadsRefused); n != 6 {
+		t.Errorf("%v refusals are counted", n)
+	}
+}
+
 // liveTested are the keys of the table above.
 const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-bytes write-stall-timeout health-timeout drain-timeout max-open-requests max-queued-tokens max-queued-requests queue-timeout request-timeout log-level unknown-fields api-keys-file `
 
@@ -299,7 +344,7 @@ var others = map[string]string{
 	"instruction-set": "portable", "activation-dtype": "f32", "weight-dtype": "q8_0", "host": "127.0.0.2", "admin-address": "127.0.0.1:0",
 	"tls-cert": "x\ntls-key: x", "tls-key": "x\ntls-cert: x", "tenant-from": "user", "record-trace": "/x", "log-format": "json", "schedule-policy": "lpm", "load-balance-method": "random",
 	"enable-priority-preemption": "true\nschedule-policy: priority", "kv-cache-dtype": "bf16", "kv-layout": "paged", "radix-eviction-policy": "lfu",
-	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "",
+	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "cpu", "cuda-library": "/x",
 	"model-aliases": "[a=b]", "cluster-role": "gateway", "cluster-name": "x", "node-name": "x", "cluster-listen": "127.0.0.1:30101", "cluster-advertise": "x:30101", "cluster-join": "x:30101",
 	"debug-kill-token": "7\ndebug-chaos: true", "cluster-tls-ca": "x\ncluster-tls-cert: x\ncluster-tls-key: x", "cluster-tls-cert": "x\ncluster-tls-ca: x\ncluster-tls-key: x", "cluster-tls-key": "x\ncluster-tls-ca: x\ncluster-tls-cert: x",
 }

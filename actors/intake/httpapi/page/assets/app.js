@@ -6,12 +6,14 @@ import { Live, message, split } from "./view.js";
 import * as board from "./board.js";
 
 const $ = (id) => document.getElementById(id);
+const placeholder = $("text").placeholder;
 const numbers = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens", "seed"];
 
 let list = store.load();
 if (list.length === 0) list.unshift(store.create());
 let current = list[0];
 let running = null; // AbortController of the answer that comes
+let editing = -1; // index of the message that is edited in the composer; -1: none
 let sending = false; // the last key was the one that sends
 
 function say(text, bad = false) {
@@ -19,10 +21,15 @@ function say(text, bad = false) {
   $("status").classList.toggle("bad", bad);
 }
 
+// keep stores the conversations. It returns what it could not do, "" if all is stored.
 function keep() {
   current.title = store.title(current);
-  const dropped = store.save(list);
-  if (dropped > 0) say(`${dropped} of the oldest conversations were removed: there were more than 100, or the browser's storage is full.`, true);
+  const { dropped, tooLong } = store.save(list, current);
+  let fault = "";
+  if (tooLong) fault = "This conversation is too long for the browser's storage. It is lost when the page is closed; export it in the settings.";
+  else if (dropped > 0) fault = `${dropped} of the oldest conversations were removed: there were more than 100, or the browser's storage is full.`;
+  if (fault) say(fault, true);
+  return fault;
 }
 
 function showList() {
@@ -54,6 +61,7 @@ function showSettings() {
 
 function open(c) {
   running?.abort();
+  stopEditing();
   current = c;
   side(false);
   say("");
@@ -104,7 +112,11 @@ async function answer(before = null) {
   } catch (e) {
     failed = e;
   }
-  live.end();
+  try {
+    live.end();
+  } catch (e) {
+    failed ??= e;
+  }
   if (running === abort) {
     running = null;
     busy(false);
@@ -118,7 +130,7 @@ async function answer(before = null) {
   } else if (before) {
     conversation.messages.push(before);
   }
-  keep();
+  const fault = keep();
   if (conversation !== current) return;
   showList();
   showMessages();
@@ -126,7 +138,7 @@ async function answer(before = null) {
     say(failed.message, true);
     if (failed.status === 401) needsKey();
   } else {
-    say("");
+    say(fault, fault !== "");
   }
 }
 
@@ -150,6 +162,9 @@ function needsKey() {
 function send() {
   const text = $("text").value;
   if (!text.trim() || running) return;
+  if (editing >= 0) current.messages.length = editing;
+  editing = -1;
+  $("text").placeholder = placeholder;
   current.messages.push({ role: "user", content: text });
   $("text").value = "";
   grow();
@@ -165,20 +180,30 @@ function again() {
   answer(current.messages.at(-1)?.role === "assistant" ? current.messages.pop() : null);
 }
 
-// edit puts a message back into the composer, without what came after it.
+// edit puts a message into the composer. What came after it is replaced when it is sent.
 function edit(index) {
   if (running) return;
+  editing = index;
   $("text").value = current.messages[index].content;
-  current.messages.length = index;
-  keep();
-  showList();
-  showMessages();
+  $("text").placeholder = "Edit the message. Enter replaces it and what follows, Escape keeps it.";
+  say("You edit a message. Sending replaces it and what follows; Escape keeps everything.");
   grow();
   $("text").focus();
 }
 
+function stopEditing() {
+  if (editing < 0) return;
+  editing = -1;
+  $("text").value = "";
+  $("text").placeholder = placeholder;
+  say("");
+  grow();
+}
+
+// grow fits the composer to its text; style.css has the most.
 function grow() {
-  $("text").rows = Math.min(12, $("text").value.split("\n").length);
+  $("text").style.height = "auto";
+  $("text").style.height = `${$("text").scrollHeight + 2}px`;
 }
 
 function settings(show) {
@@ -223,6 +248,7 @@ $("stop").addEventListener("click", () => running?.abort());
 document.addEventListener("keydown", (e) => {
   if (e.key !== "Escape") return;
   running?.abort();
+  stopEditing();
   side(false);
 });
 $("new").addEventListener("click", () => {
@@ -291,8 +317,8 @@ addEventListener("storage", (e) => {
 });
 document.addEventListener("visibilitychange", view);
 
+connect();
+view();
 showList();
 showMessages();
 showSettings();
-connect();
-view();

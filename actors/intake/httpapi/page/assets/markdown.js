@@ -102,8 +102,15 @@ export function inline(to, text, depth = 0) {
 const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((s) => s.trim());
 const item = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 
+// Quotes and lists within each other beyond this depth are shown as they are written.
+const deepest = 8;
+
 // render makes elements of a text.
 export function render(text) {
+  return blocks(text, 0);
+}
+
+function blocks(text, depth) {
   const to = document.createDocumentFragment(), lines = text.split("\n");
   for (let i = 0; i < lines.length; ) {
     const line = lines[i];
@@ -131,16 +138,16 @@ export function render(text) {
       i++;
       continue;
     }
-    if (line.startsWith(">")) {
+    if (line.startsWith(">") && depth < deepest) {
       const quoted = [];
       while (i < lines.length && lines[i].startsWith(">")) quoted.push(lines[i++].replace(/^> ?/, ""));
       const quote = make("blockquote");
-      quote.append(quoted.every((q) => q.startsWith(">")) && quoted.length > 50 ? quoted.join("\n") : render(quoted.join("\n")));
+      quote.append(blocks(quoted.join("\n"), depth + 1));
       to.append(quote);
       continue;
     }
     if (line.length < longest && item.test(line)) {
-      i = list(to, lines, i);
+      i = list(to, lines, i, 0);
       continue;
     }
     if (line.includes("|") && line.length < longest && /^[\s|:-]+$/.test(lines[i + 1] ?? "") && lines[i + 1].includes("-")) {
@@ -167,15 +174,15 @@ export function render(text) {
 }
 
 // list adds a list that begins at a line, and returns the line after it.
-function list(to, lines, i) {
+function list(to, lines, i, level) {
   const first = item.exec(lines[i]), depth = first[1].length;
   const box = make(/\d/.test(first[2]) ? "ol" : "ul");
   if (box.tagName === "OL") box.start = parseInt(first[2], 10);
   while (i < lines.length) {
     const m = item.exec(lines[i].slice(0, longest));
     if (!m || m[1].length < depth) break;
-    if (m[1].length > depth + 1 && box.lastElementChild) {
-      i = list(box.lastElementChild, lines, i);
+    if (m[1].length > depth + 1 && box.lastElementChild && level < deepest) {
+      i = list(box.lastElementChild, lines, i, level + 1);
       continue;
     }
     let text = m[3];

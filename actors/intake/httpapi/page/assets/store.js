@@ -13,20 +13,27 @@ export function load() {
   }
 }
 
-// save keeps the newest conversations, as many as the storage has room for. It returns how
-// many were dropped, oldest first.
-export function save(list) {
-  let dropped = Math.max(0, list.length - mostConversations);
-  list.length -= dropped;
-  for (;;) {
-    try {
-      localStorage.setItem(place, JSON.stringify(list));
-      return dropped;
-    } catch (e) {
-      if (list.length <= 1) return dropped; // even one is too long, or storage is off
-      list.pop();
-      dropped++;
-    }
+// save keeps the newest conversations, as many as the storage has room for. dropped is how
+// many it has removed, oldest first. tooLong says that the current one does not fit even
+// alone: then the storage keeps what it has.
+export function save(list, current) {
+  const kept = list.slice(0, mostConversations);
+  while (!stored(kept)) {
+    const oldest = kept.findLastIndex((c) => c !== current);
+    if (oldest < 0) return { dropped: 0, tooLong: true };
+    kept.splice(oldest, 1);
+  }
+  const dropped = list.length - kept.length;
+  list.splice(0, list.length, ...kept);
+  return { dropped, tooLong: false };
+}
+
+function stored(list) {
+  try {
+    localStorage.setItem(place, JSON.stringify(list));
+    return true;
+  } catch {
+    return false; // no room, or no storage
   }
 }
 
