@@ -17,13 +17,27 @@ UNPACK  ?= ../shared/data/unpack
 FUZZ    ?= 30s
 CHAOS   ?= 30m
 
-.PHONY: help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
+# The variant for NVIDIA GPUs: see docs/decisions/0036-cuda-driver.md.
+CUDA    := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/gpu/cuda/driver/include"
+CUDATAGS := cuda,netgo,osusergo
+
+.PHONY: build-cuda test-cuda kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/troupe, one static binary
 	$(BUILD) -o $(OUT) ./cmd/troupe
+
+build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, nothing of NVIDIA)
+	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o bin/troupe-cuda ./cmd/troupe
+
+test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
+	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./gpu/cuda/... ./testkit/cudaemu/...
+
+kernels: ## compile the CUDA kernels again (clang 19 and ptxas 12.4)
+	$(GO) run ./gpu/cuda/kernels/build
 
 run: build ## serve the embedded model on 127.0.0.1:30000
 	./bin/troupe serve
@@ -68,7 +82,7 @@ fuzz: ## fuzz every parser for FUZZ (30s) each
 	    echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$d; done; done
 
 generate: ## write generated code again: assembly of the kernels, messages between nodes
-	$(GO) generate ./gpu/cpu/kernel/gen ./cluster/wire
+	$(GO) generate ./gpu/cpu/kernel/gen ./gpu/cuda/driver/gen ./cluster/wire
 
 train: ## train the embedded model again (Debian's python3-torch, under an hour)
 	cd tools/train-bundled && /usr/bin/python3 train.py && /usr/bin/python3 evaluate.py --golden

@@ -46,8 +46,9 @@ type Config struct {
 	SamplingFrom    string   // model or openai
 	Open            model.OpenOptions
 
-	Device string
-	CPU    cpu.Options
+	Device      string // auto, cpu, cuda or cuda:N
+	CUDALibrary string // "": where the system has it
+	CPU         cpu.Options
 
 	HTTP         httpapi.Options
 	KeysFile     string // "": none; its keys are HTTP.Keys

@@ -19,7 +19,7 @@ func Default() *Config {
 	return &Config{
 		SamplingFrom: "model",
 		Open:         model.OpenOptions{LoadFormat: model.LoadAuto},
-		Device:       "cpu",
+		Device:       "auto",
 		CPU:          cpu.Options{InstructionSet: "auto", Activations: "auto", WeightDType: "auto"},
 		HTTP: httpapi.Options{
 			Host: "127.0.0.1", Port: 30000, TenantFrom: httpapi.TenantAuto, SpecialTokens: httpapi.SpecialTokensText, UnknownFields: httpapi.UnknownFieldsWarn,

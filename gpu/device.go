@@ -61,4 +61,5 @@ type Memory struct {
 	Total     int64
 	Available int64
 	Source    string // what bounded Available: "cgroup limit", "MemAvailable", ...
+	Own       bool   // the device shares it with no other program of this machine
 }

@@ -26,7 +26,7 @@ var badTexts = map[string]string{
 }
 
 // anyText are settings that accept every string.
-var anyText = map[string]bool{"served-model-name": true, "api-key": true}
+var anyText = map[string]bool{"served-model-name": true, "api-key": true, "cuda-library": true}
 
 // bad returns an invalid value.
 func bad(t *testing.T, v configs.Value) string {

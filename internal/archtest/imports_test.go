@@ -36,6 +36,11 @@ var rules = []rule{
 	{"gpu/cpu/kernel", []string{"gpu"}, impure, "inner loops know memory and numbers; of gpu they take the 16-bit floats, so that all devices round alike"},
 	{"testkit/kerneltest", []string{"gpu/cpu/kernel"}, nil, "it is what tests of the kernels share: guarded memory needs the system"},
 	{"gpu/cpu/kernel/gen", nil, nil, "it writes assembly and is not part of the product"},
+	{"gpu/cuda/driver", []string{"internal/units"}, nil, "it knows the API of the CUDA driver, and neither programs nor steps"},
+	{"gpu/cuda/driver/gen", nil, nil, "it writes assembly and is not part of the product"},
+	{"gpu/cuda", []string{"gpu", "gpu/cuda", "gpu/quant", "gpu/rows", "gpu/stepqueue", "internal/units"}, nil, "a device knows programs and steps, not the engine"},
+	{"gpu/cuda/kernels", []string{"gpu/cuda/kernels"}, nil, "it is files, and a list of what is in them"},
+	{"testkit/cudaemu", nil, nil, "it compiles C++ and knows neither devices nor engines"},
 	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"lab/costmodel", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
 	{"testkit/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},
@@ -70,7 +75,7 @@ var rules = []rule{
 	{"actors/node", []string{"cluster/report", "actors/roster", "actors/shell", "internal/suggest", "internal/units"}, nil, "it answers for a process, and knows others by what they report"},
 	{"actors/cluster/identity", nil, []string{"github.com/asynkron/"}, "it knows files and TLS, and no actor"},
 	{"actors/intake/httpapi/page", nil, []string{"github.com/asynkron/"}, "it is files, and knows no server"},
-	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "actors/intake", "cluster/report"}, nil, "intake alone speaks text; it knows no other actor"},
+	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "internal/units", "actors/intake", "cluster/report"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "actors/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"actors/cluster/discovery", nil, nil, "it proposes addresses and knows neither links nor engines"},
 	{"actors/shell", []string{"messages", "internal/invariants"}, nil, "the shell knows no core in particular"},
@@ -123,7 +128,7 @@ var floors = []struct {
 }{
 	{"vocabulary: messages, and programs for devices", []string{"messages", "gpu", "internal"}},
 	{"cores: the decisions", []string{"request", "sched", "memory", "cluster"}},
-	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/ref", "gpu/rows", "gpu/stepqueue", "gpu/quant"}},
+	{"models and devices: the computation", []string{"model", "gpu/cpu", "gpu/cuda", "gpu/ref", "gpu/rows", "gpu/stepqueue", "gpu/quant"}},
 	{"shells: the actors around the cores", []string{"actors", "telemetry"}},
 	{"wiring", []string{"actors/engine", "configs", "cmd"}},
 }
@@ -131,7 +136,7 @@ var floors = []struct {
 // beside are the rooms that no package of the serving path imports, but for the
 // binary itself, which composes all commands.
 var (
-	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "cluster/wire/gen", "internal/archtest"}, labCommands...)
+	beside = append([]string{"lab", "testkit", "gpu/cpu/kernel/gen", "gpu/cuda/driver/gen", "gpu/cuda/kernels/build", "cluster/wire/gen", "internal/archtest"}, labCommands...)
 	// labCommands talk to servers, measure, replay, look inside and steer from outside.
 	labCommands = []string{"cmd/troupe/bench", "cmd/troupe/chat", "cmd/troupe/cluster", "cmd/troupe/health", "cmd/troupe/inspect", "cmd/troupe/replay", "cmd/troupe/top", "cmd/troupe/remote"}
 )

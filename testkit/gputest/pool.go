@@ -12,7 +12,7 @@ func Pool(p *gpu.Program, spec gpu.PoolSpec) gpu.PoolSpec {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&spec.Rows, 128}, {&spec.Context, p.Context}, {&spec.StepTokens, 1 << 20}} {
+	}{{&spec.Rows, 128}, {&spec.Context, p.Context}, {&spec.StepTokens, 1 << 12}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}

@@ -1,26 +1,28 @@
-// Package inspect is `troupe inspect`: settings, memory, cache, tokens, templates, logits.
+// Package inspect is `troupe inspect`: settings, devices, memory, cache, tokens, templates, logits.
 //
 // # Parts
 //
 //	inspect, config, cache     the group of commands; settings and their sources; the prefix cache of a server
+//	devices                    what this machine has to compute with
 //	memory, live               the memory plan, with --url the memory of a running server, also recorded
 //	tokens, template, logits   tokenise, apply a chat template, compute logits
 //	jsonl                      streams of JSON lines
 package inspect
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
-	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/model"
 )
 
 func New() *cobra.Command {
-	return cli.Group("inspect", "Show what is inside: settings, memory, cache, tokens, templates, logits",
-		newConfig(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
+	return cli.Group("inspect", "Show what is inside: settings, devices, memory, cache, tokens, templates, logits",
+		newConfig(), newDevices(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
 }
 
 // openFiles returns the settings, the files of their model, and its name.
@@ -31,19 +33,20 @@ func openFiles(c *cobra.Command) (cfg *configs.Config, files model.Files, name s
 	return cfg, files, name, err
 }
 
-// openModel opens a model and the device. The caller closes the checkpoint.
-func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, gpu.Device, error) {
+// openModel opens a model and the device. The caller closes the checkpoint and the device.
+func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, node.Opened, error) {
 	cfg, files, name, err := openFiles(c)
 	if err != nil {
-		return nil, "", nil, nil, err
+		return nil, "", nil, node.Opened{}, err
 	}
 	device, err := node.OpenDevice(cfg)
 	if err != nil {
-		return nil, "", nil, nil, err
+		return nil, "", nil, node.Opened{}, err
 	}
+	cfg = device.Config
 	m, err := files.Open(model.OpenOptions{LoadFormat: cfg.Open.LoadFormat, ContextLength: cfg.Open.ContextLength})
 	if err != nil {
-		return nil, "", nil, nil, cfg.Explain(node.AboutModel(err, cfg))
+		return nil, "", nil, node.Opened{}, errors.Join(cfg.Explain(node.AboutModel(err, cfg)), device.Close())
 	}
 	return cfg, name, m, device, nil
 }

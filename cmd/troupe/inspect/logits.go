@@ -24,6 +24,7 @@ func newLogits() *cobra.Command {
 				return err
 			}
 			defer m.Close()
+			defer device.Close()
 			loaded, err := device.Load(m.Program, m.Weights, cli.LoadProgress())
 			if err != nil {
 				return err

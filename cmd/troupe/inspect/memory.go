@@ -61,6 +61,7 @@ func planMemory(c *cobra.Command, size string, asJSON bool) error {
 		return err
 	}
 	defer m.Close()
+	defer device.Close()
 	var p node.Planned
 	if size == "" {
 		p, err = node.PlanOn(device, cfg, m)
@@ -69,8 +70,8 @@ func planMemory(c *cobra.Command, size string, asJSON bool) error {
 		if e != nil {
 			return fmt.Errorf("--memory: %w", e)
 		}
-		p.Before = gpu.Memory{Total: bytes, Available: bytes, Source: "--memory"}
-		p.Plan, p.KVDType, err = node.PlanMemory(cfg, m, node.DeviceMemory{Own: true, Before: p.Before, WeightBytes: m.WeightBytes()})
+		p.Before = gpu.Memory{Total: bytes, Available: bytes, Source: "--memory", Own: true}
+		p.Plan, p.KVDType, err = node.PlanMemory(cfg, m, node.DeviceMemory{Before: p.Before, WeightBytes: m.WeightBytes()})
 	}
 	if err != nil {
 		return cfg.Explain(err)

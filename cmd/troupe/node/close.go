@@ -34,6 +34,9 @@ func (n *Node) Close(ctx context.Context) error {
 	for _, m := range n.Models {
 		errs = append(errs, m.Close())
 	}
+	if n.opened.Device != nil {
+		errs = append(errs, n.opened.Close())
+	}
 	if n.Checkpoint != nil {
 		errs = append(errs, n.Checkpoint.Close())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/model"
 )
@@ -14,7 +15,6 @@ type DeviceMemory struct {
 	Before      gpu.Memory // without the weights
 	After       int64      // bytes available with the weights loaded; 0: they are not
 	WeightBytes int64      // of the weights on the device; as stored if that is unknown
-	Own         bool       // the device does not share its memory with other programs
 }
 
 // MemoryPlanMessage is the message of the log line with the memory plan.
@@ -35,7 +35,7 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Pl
 	p := m.Program
 	o := c.Pool
 	o.Pools = c.DataParallel
-	o.OwnMemory, o.CapToRunning, o.StepTokens, o.PageSize = d.Own, !d.Own, stepTokens(c, p, 0), c.PageSize
+	o.OwnMemory, o.CapToRunning, o.StepTokens, o.PageSize = d.Before.Own, !d.Before.Own, stepTokens(c, p, 0), c.PageSize
 	plan, err := pool.NewPlan(o, pool.Facts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
 		WeightBytes: d.WeightBytes, WorkspaceBytes: int64(c.DataParallel) * workspace(c, p, d.mostRunning(c)),
@@ -78,8 +78,8 @@ func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMem
 	for _, dtype := range smaller {
 		try := *c
 		try.CPU.WeightDType = dtype
-		device, err := OpenDevice(&try)
-		if err != nil {
+		device, err := cpu.New(try.CPU)
+		if err != nil || d.Before.Own {
 			return failure
 		}
 		weights, err := device.PlanWeights(m.Program, m.Weights)
@@ -109,7 +109,7 @@ func (d DeviceMemory) mostRunning(c *configs.Config) int {
 	switch {
 	case c.Pool.MaxRunning > 0:
 		return c.Pool.MaxRunning
-	case d.Own:
+	case d.Before.Own:
 		return pool.MostRunning
 	}
 	return pool.DefaultMaxRunning

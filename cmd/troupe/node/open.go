@@ -77,6 +77,7 @@ type Node struct {
 	Fatal         chan error          // receives why the engine gave up; then the process must end with an error
 
 	config  atomic.Pointer[configs.Config]
+	opened  Opened // has Device
 	files   model.Files
 	started time.Time
 	hash    atomic.Pointer[string]

@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/gpu/cuda"
+	"github.com/troupe-engine/troupe/internal/units"
+)
+
+// listed is a device as it is printed.
+type listed struct {
+	Device string `json:"device"` // a value of the setting device
+	Name   string `json:"name"`
+	Memory int64  `json:"memory_bytes"`
+	Driver string `json:"cuda_version,omitempty"`
+	Fault  string `json:"fault,omitempty"` // why it cannot be used
+}
+
+func newDevices() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "devices", Short: "List the devices of this machine, and why one cannot be used", Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := cli.Config(c)
+			if err != nil {
+				return err
+			}
+			processor, err := cpu.New(cfg.CPU)
+			if err != nil {
+				return cfg.Explain(err)
+			}
+			memory, err := processor.Memory()
+			if err != nil {
+				return err
+			}
+			list := []listed{{Device: "cpu", Name: processor.Info().Name, Memory: memory.Total}}
+			found, none := cuda.List(cuda.Options{Library: cfg.CUDALibrary})
+			for _, f := range found {
+				one := listed{Device: fmt.Sprintf("cuda:%d", f.Ordinal), Name: f.Name + ", compute capability " + f.Compute, Memory: f.Memory, Driver: f.Driver}
+				if f.Fault != nil {
+					one.Fault = f.Fault.Error()
+				}
+				list = append(list, one)
+			}
+			if none != nil {
+				list = append(list, listed{Device: "cuda", Fault: none.Error()})
+			}
+			return cli.Print(c, asJSON, list, cli.Table(0, func(w io.Writer) {
+				for _, d := range list {
+					switch {
+					case d.Name == "":
+						fmt.Fprintf(w, "%s\t%s\n", d.Device, d.Fault)
+					case d.Fault != "":
+						fmt.Fprintf(w, "%s\t%s\t%s\tcannot be used: %s\n", d.Device, d.Name, units.Bytes(d.Memory), d.Fault)
+					default:
+						fmt.Fprintf(w, "%s\t%s\t%s\n", d.Device, d.Name, units.Bytes(d.Memory))
+					}
+				}
+			}))
+		},
+	}
+	configs.AddEngineFlags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

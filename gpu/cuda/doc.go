@@ -1,0 +1,31 @@
+// Package cuda is the device for NVIDIA GPUs of compute capability 8.0 (Ampere) and newer.
+//
+// It is in binaries that were built with the tag cuda (make build-cuda), for linux/amd64.
+// Without the tag New says where such a binary is to be had; nothing of CUDA is needed to
+// build, test or run the default binary.
+//
+// # Parts
+//
+//	options, absent     what New needs; New of a binary without CUDA
+//	found               a device that List has seen
+//	device              a gpu.Device: what it is, its memory
+//	worker              the goroutine that owns the device's context
+//	plan, load          how weights are held; their way onto the device
+//	compile, kernels    ops as launches of kernels; the kernels, loaded
+//	pool, rope          the KV pool, the page table and the buffers of a step; tables of rotary angles
+//	prepare, upload     what the host tells the device of a step
+//	layout, exchange    the structs of both; memory that is copied between both
+//	model, step         a gpu.Model; one step of it
+//	errors              errors that end the process; how much memory is missing
+//
+// # Order of sums
+//
+// kernels/order.cuh fixes in which order products and attention add. A row's result depends
+// on nothing else of the step, so it has the same bits alone and in a batch, in chunks and
+// after a cached prefix, on the emulation (testkit/cudaemu) and on a GPU.
+//
+// # Threads
+//
+// One goroutine, locked to its thread, owns the device's context. Whole steps run there, so
+// a step costs one switch of goroutines.
+package cuda

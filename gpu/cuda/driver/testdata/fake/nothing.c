@@ -1,0 +1,2 @@
+/* A library that is not a CUDA driver. */
+int cuda_nothing;

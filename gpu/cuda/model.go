@@ -1,0 +1,172 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cuda/driver"
+	"github.com/troupe-engine/troupe/gpu/rows"
+	"github.com/troupe-engine/troupe/gpu/stepqueue"
+)
+
+// model implements gpu.Model. Its fields but the queue belong to the worker while a function
+// of the model runs there.
+type model struct {
+	program *gpu.Program
+	worker  *worker
+	device  *driver.Device
+	kernels *kernelSet
+	stream  *driver.Stream
+	weights weights
+	ropes   []*ropeTable
+	pool    *pool
+	rows    *rows.Table // nil before NewPool
+	compiled
+	step  step
+	bytes atomic.Pointer[map[string]int64] // of Bytes
+	*stepqueue.Queue
+}
+
+// begin starts the model after its weights are there.
+func (m *model) begin() {
+	m.step.model = m
+	m.countBytes()
+	m.Queue = stepqueue.New(m.run)
+}
+
+// run does a step, on the queue's goroutine.
+func (m *model) run(b *gpu.StepBatch) (result *gpu.StepResult, err error) {
+	if err := m.worker.do(func() (err error) {
+		if m.pool != nil {
+			m.pool.forget(b)
+		}
+		result, err = m.rows.Run(b, m.step.run)
+		return err
+	}); err != nil {
+		return nil, marked(err)
+	}
+	return result, nil
+}
+
+// NewPool implements gpu.Model.
+func (m *model) NewPool(spec gpu.PoolSpec) error {
+	if err := spec.Check(m.program); err != nil {
+		return err
+	}
+	if err := m.Idle(); err != nil {
+		return fmt.Errorf("cannot allocate the KV pool: %w", err)
+	}
+	err := m.worker.do(func() (err error) {
+		if err := m.freePool(); err != nil { // first, so that the two need not fit at once
+			return fmt.Errorf("cannot free the old KV pool: %w", err)
+		}
+		defer m.countBytes()
+		if err = m.makePool(spec); err != nil {
+			err = errors.Join(err, m.freePool())
+		}
+		return err
+	})
+	return marked(err)
+}
+
+func (m *model) makePool(spec gpu.PoolSpec) (err error) {
+	if m.pool, err = newPool(m.device, m.program, spec); err != nil {
+		return err
+	}
+	if err := m.makeRopes(spec.Context); err != nil {
+		return err
+	}
+	if err := m.step.reserve(m.pool); err != nil {
+		return err
+	}
+	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.step.headers.Address()}
+	if m.compiled, err = c.compile(); err != nil {
+		return err
+	}
+	m.rows = rows.New(m.program, spec)
+	return nil
+}
+
+// makeRopes makes the tables of all Rope ops; those that are there and long enough stay.
+func (m *model) makeRopes(context int) error {
+	for _, op := range m.program.Ops {
+		rope, is := op.(gpu.Rope)
+		if !is {
+			continue
+		}
+		at := -1
+		for i, t := range m.ropes {
+			if t.is(rope.InvFreq) {
+				at = i
+			}
+		}
+		if at >= 0 && m.ropes[at].context >= context {
+			continue
+		}
+		t, err := newRopeTable(m, rope.InvFreq, context)
+		if err != nil {
+			return errors.Join(err, t.memory.Close())
+		}
+		if at < 0 {
+			m.ropes = append(m.ropes, t)
+			continue
+		}
+		if err := m.ropes[at].memory.Close(); err != nil {
+			return errors.Join(err, t.memory.Close())
+		}
+		m.ropes[at] = t
+	}
+	return nil
+}
+
+func (m *model) freePool() error {
+	m.rows, m.compiled = nil, compiled{}
+	err := errors.Join(m.step.free(), m.pool.free())
+	m.pool = nil
+	return err
+}
+
+// free closes everything that the model has on the device.
+func (m *model) free() error {
+	errs := []error{m.freePool()}
+	for _, t := range m.ropes {
+		errs = append(errs, t.memory.Close())
+	}
+	errs = append(errs, m.weights.memory.Close(), m.stream.Close(), m.kernels.close())
+	return errors.Join(errs...)
+}
+
+// countBytes runs between steps.
+func (m *model) countBytes() {
+	all := map[string]int64{"weights": m.weights.memory.Size()}
+	for _, t := range m.ropes {
+		all["workspace"] += t.memory.Size()
+	}
+	if m.pool != nil {
+		m.pool.bytes(all)
+		m.step.bytes(all)
+	}
+	m.bytes.Store(&all)
+}
+
+// Bytes implements gpu.Model.
+func (m *model) Bytes() map[string]int64 {
+	all := map[string]int64{}
+	for what, n := range *m.bytes.Load() {
+		all[what] = n
+	}
+	return all
+}
+
+// Close implements gpu.Model. It may be called again, and from the done of the last step.
+func (m *model) Close() error {
+	first, err := m.Queue.Close()
+	if !first {
+		return err
+	}
+	return marked(m.worker.do(m.free))
+}

@@ -1,0 +1,20 @@
+package cuda
+
+import (
+	"io"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// Options of New.
+type Options struct {
+	Ordinal int // of the device, as the driver counts them from 0
+	// Library is the driver's file; "": libcuda.so.1, where the system and containers have it.
+	Library string
+}
+
+// Device is a gpu.Device with an end. Close frees its context; no model may be open.
+type Device interface {
+	gpu.Device
+	io.Closer
+}

@@ -1,0 +1,181 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cuda/driver"
+)
+
+// outputTile is how many outputs the ops after Gather take at a time, which bounds the
+// memory of logits.
+const outputTile = 256
+
+// pool is the memory of a KV pool and of the steps over it.
+type pool struct {
+	spec gpu.PoolSpec
+	// kv has, by layer, K then V of [page][KV head][slot][head_dim] and with int8 the
+	// scales of K, then of V: float32 [page][KV head][slot].
+	kv       *driver.Memory
+	vectors  int64 // bytes of K, or of V, of one layer
+	scales   int64 // bytes of their scales; 0: the type has none
+	buffers  *driver.Memory
+	at       []int64 // offset of each buffer of the program
+	tile     int     // rows of a buffer per output
+	scratch  *driver.Memory
+	samplers int            // blocks that sample at once; each has a part of scratch
+	tables   *driver.Memory // page table [row][stride], then the last token sampled for each row
+	stride   int
+	pages    []int // of each row, how many entries of the page table are on the device
+}
+
+// newPool takes the memory. free is called for what it has taken if it fails.
+func newPool(d *driver.Device, p *gpu.Program, spec gpu.PoolSpec) (_ *pool, err error) {
+	o := &pool{spec: spec, tile: min(outputTile, spec.StepTokens), pages: make([]int, spec.Rows)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.free())
+		}
+	}()
+	slots := int64(spec.Pages+1) * int64(spec.PageSize) * int64(p.KV.Heads)
+	o.vectors = aligned(slots * int64(spec.DType.Bytes(p.KV.HeadDim)))
+	o.scales = aligned(slots * int64(spec.DType.ScaleBytes()))
+	if o.kv, err = take(d, "the KV pool", int64(p.KV.Layers)*2*(o.vectors+o.scales), "lower mem-fraction-static or max-total-tokens"); err != nil {
+		return nil, err
+	}
+	activations := int64(0)
+	for _, b := range p.Buffers {
+		rows := spec.StepTokens
+		if b.PerOutput {
+			rows = o.tile
+		}
+		o.at = append(o.at, activations)
+		activations += aligned(4 * int64(rows) * int64(b.Width))
+	}
+	const smaller = "lower chunked-prefill-size or max-running-requests"
+	if o.buffers, err = take(d, "the buffers of a step", activations, smaller); err != nil {
+		return nil, err
+	}
+	o.samplers = max(1, min(o.tile, d.Description().Multiprocessors))
+	if o.scratch, err = take(d, "sampling", int64(o.samplers)*samplerBytes(p.Vocab), smaller); err != nil {
+		return nil, err
+	}
+	o.stride = (spec.Context + spec.PageSize - 1) / spec.PageSize
+	if o.tables, err = take(d, "the page table", 4*int64(spec.Rows)*int64(o.stride+1), "use a larger page-size, or lower max-running-requests"); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// samplerBytes is the scratch of a block that samples: see kernels/sampling.cu.
+func samplerBytes(vocab int) int64 { return 8 * int64((vocab+31)/32*32) }
+
+func take(d *driver.Device, what string, bytes int64, remedy string) (*driver.Memory, error) {
+	free, _, err := d.Memory()
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.Alloc(max(bytes, 1))
+	if err != nil {
+		return nil, lacking(err, what, bytes, free, remedy)
+	}
+	return m, nil
+}
+
+// keys is the address of a layer's K; values of its V.
+func (o *pool) keys(layer int) uint64 {
+	return o.kv.Address() + uint64(layer)*2*uint64(o.vectors+o.scales)
+}
+
+func (o *pool) values(layer int) uint64 { return o.keys(layer) + uint64(o.vectors) }
+
+// keyScales is the address of the scales of a layer's K, valueScales of its V; 0 without scales.
+func (o *pool) keyScales(layer int) uint64 {
+	if o.scales == 0 {
+		return 0
+	}
+	return o.keys(layer) + 2*uint64(o.vectors)
+}
+
+func (o *pool) valueScales(layer int) uint64 {
+	if o.scales == 0 {
+		return 0
+	}
+	return o.keyScales(layer) + uint64(o.scales)
+}
+
+func (o *pool) buffer(b gpu.Buffer) uint64 { return o.buffers.Address() + uint64(o.at[b]) }
+
+// sampled is the address of the last tokens sampled for the rows.
+func (o *pool) sampled() uint64 {
+	return o.tables.Address() + 4*uint64(o.spec.Rows)*uint64(o.stride)
+}
+
+func (o *pool) pageShift() int32 { return int32(bits.TrailingZeros(uint(o.spec.PageSize))) }
+
+// changed lists what a step changes in the page table: of each row, the entries that the
+// device does not have.
+func (o *pool) changed(list []pageWrite, row gpu.Row, pages []int32) []pageWrite {
+	for i := o.pages[row]; i < len(pages); i++ {
+		list = append(list, pageWrite{int32(row), int32(i), pages[i]})
+	}
+	o.pages[row] = len(pages)
+	return list
+}
+
+// forget follows the changes of a step that make entries of the page table invalid.
+func (o *pool) forget(b *gpu.StepBatch) {
+	if b.Reset {
+		clear(o.pages)
+	}
+	for i := range b.Opened {
+		if row := b.Opened[i].Row; row >= 0 && int(row) < len(o.pages) { // others fail the step
+			o.pages[row] = 0
+		}
+	}
+	for i := range b.Replaced {
+		if r := &b.Replaced[i]; r.Row >= 0 && int(r.Row) < len(o.pages) {
+			o.pages[r.Row] = min(o.pages[r.Row], max(0, r.First))
+		}
+	}
+}
+
+func (o *pool) free() error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	for _, m := range []*driver.Memory{o.tables, o.scratch, o.buffers, o.kv} {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (o *pool) bytes(all map[string]int64) {
+	all["kv"] = o.kv.Size()
+	all["activations"] = o.buffers.Size()
+	all["workspace"] += o.scratch.Size() + o.tables.Size()
+}
+
+// typeName is how kernels call a type of weights or of a pool.
+func typeName(d gpu.DType) string {
+	names := map[gpu.DType]string{gpu.F32: "f32", gpu.F16: "f16", gpu.BF16: "bf16", gpu.I8: "i8"}
+	if name, ok := names[d]; ok {
+		return name
+	}
+	panic(fmt.Sprintf("cuda: there are no kernels for %s", d))
+}
+
+// ropeTable has the cosines and sines of a Rope op: float32 [context][half][2].
+type ropeTable struct {
+	frequencies []float64
+	context     int
+	memory      *driver.Memory
+}
+
+func (t *ropeTable) is(frequencies []float64) bool { return slices.Equal(t.frequencies, frequencies) }
