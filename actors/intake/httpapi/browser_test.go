@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,9 +231,10 @@ func TestAConversationInABrowser(t *testing.T) {
 // If an answer fails, the message stays and can be sent again; a regenerated answer that
 // fails leaves the one from before. Another tab's conversations are taken over.
 func TestFailuresAndOtherTabs(t *testing.T) {
-	fail := true
+	var fail atomic.Bool
+	fail.Store(true)
 	b := openBrowser(t, scripted(t, func(send func(string)) {
-		if !fail {
+		if !fail.Load() {
 			send("```\ncode\n```")
 			return
 		}
@@ -244,13 +246,13 @@ func TestFailuresAndOtherTabs(t *testing.T) {
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Hello\r"))
 	b.until(`document.querySelector("#status.bad") && ` + button("Send again") + `.length === 1`)
-	fail = false
+	fail.Store(false)
 	eval[any](b, button("Send again")+`[0].click()`)
 	b.until(button("Regenerate") + `.length === 1`)
 	if n := eval[int](b, button("Copy")+`.length`); n != 3 { // message, code, answer
 		t.Errorf("%d buttons to copy", n)
 	}
-	fail = true
+	fail.Store(true)
 	eval[any](b, button("Regenerate")+`[0].click()`)
 	b.until(`document.querySelector("#status.bad") && ` + button("Regenerate") + `.length === 1`)
 	if text := eval[string](b, `[...document.querySelectorAll("article.assistant code")].at(-1).textContent`); text != "code" {
