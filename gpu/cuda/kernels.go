@@ -26,7 +26,11 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 	if s.module, err = d.LoadModule(image); err != nil {
 		return nil, err
 	}
+	target := kernels.Target(capability/10, capability%10)
 	for _, k := range kernels.Contents().Kernels {
+		if _, built := k.Builds[target]; !built { // it is for another architecture
+			continue
+		}
 		f, err := s.module.Function(k.Name)
 		if err != nil {
 			return nil, errors.Join(err, s.close())
