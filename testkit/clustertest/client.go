@@ -82,8 +82,8 @@ func (c *Client) follow(from io.Reader, q *Request) (Answer, error) {
 
 // DoAnywhere sends a request to one of the gateways, beginning with the one of a number,
 // and again if that one was killed before the answer was complete: nobody else can save a
-// connection of a dead process. It returns how often it was sent. A gateway that is alone
-// after its start answers 503, so the request goes to the next one.
+// connection of a dead process. It returns how often it was sent. A gateway that starts
+// again, or is alone after its start, answers 503, so the request goes to the next one.
 func (c *Client) DoAnywhere(ctx context.Context, gateways []*Node, number int, q *Request) (answer Answer, sent int, err error) {
 	for ctx.Err() == nil {
 		g := gateways[(number+sent)%len(gateways)]
@@ -95,7 +95,7 @@ func (c *Client) DoAnywhere(ctx context.Context, gateways []*Node, number int, q
 		case err == nil:
 			return answer, sent, nil
 		case errors.Is(err, errCut) && (g.Kills() > kills || !g.Alive()), errors.Is(err, errCut) && restarting(g):
-		case errors.As(err, &failure) && failure.Status == http.StatusServiceUnavailable && strings.Contains(failure.Text, "no_engine") && g.Kills() > 0:
+		case errors.As(err, &failure) && failure.startsAgain() && g.Kills() > 0:
 		default:
 			return "", sent, fmt.Errorf("%s: %w", g.Name, err)
 		}
@@ -105,6 +105,12 @@ func (c *Client) DoAnywhere(ctx context.Context, gateways []*Node, number int, q
 		}
 	}
 	return "", sent, errors.Join(ctx.Err(), err)
+}
+
+// startsAgain reports whether a gateway refused a request because it has just been started.
+func (f *Failure) startsAgain() bool {
+	return f.Status == http.StatusServiceUnavailable &&
+		(strings.Contains(f.Text, `"code":"no_engine"`) || strings.Contains(f.Text, `"code":"starting"`))
 }
 
 // restarting reports whether a gateway that was killed does not listen again yet.

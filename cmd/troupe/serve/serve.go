@@ -109,6 +109,9 @@ func startEarly(cfg *configs.Config, l *node.Listeners, fetching *node.Fetching)
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Cluster.Role == configs.RoleGateway {
+		early.Set(httpapi.Starting{Doing: "joining the cluster"})
+	}
 	show := fetching.Progress
 	fetching.Progress = func(model string, p hub.Progress) {
 		show(model, p)
