@@ -46,6 +46,10 @@ type Numerics struct {
 	// Int8Activations: products of quantised weights round the activations to int8,
 	// with a scale for 32 of them (or more). Embeddings are exact.
 	Int8Activations bool
+	// Inputs says what the inputs of products are rounded to, by the type of the weights,
+	// and Attention what queries and attention weights are rounded to, by the type of the
+	// pool. For a type that is missing they stay F32.
+	Inputs, Attention map[DType]DType
 }
 
 // CheckKV returns an error unless NewPool makes pools of a type.

@@ -11,7 +11,7 @@ import (
 )
 
 // kernelVersion changes whenever a change of kernels may change a bit of a result.
-const kernelVersion = 1
+const kernelVersion = 2
 
 // widestHead is the largest head_dim of the attention kernels.
 const widestHead = 256
@@ -19,6 +19,7 @@ const widestHead = 256
 type device struct {
 	info   gpu.Info
 	worker *worker
+	plain  bool
 }
 
 // New opens a device: it loads the driver and makes the device's context, which takes up to
@@ -35,12 +36,19 @@ func New(o Options) (Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &device{worker: w, info: gpu.Info{
+	info := gpu.Info{
 		Kind:        "cuda",
 		Name:        fmt.Sprintf("%s (cuda:%d)", d.Name, o.Ordinal),
 		Fingerprint: fmt.Sprintf("cuda/sm_%d-%d", d.Capability, kernelVersion),
 		Numerics:    gpu.Numerics{Weights: gpu.WeightDTypes(), KV: gpu.KVDTypes()},
-	}}, nil
+	}
+	if o.Plain {
+		info.Fingerprint += "-plain"
+	} else {
+		info.Inputs = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16}
+		info.Attention = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16, gpu.I8: gpu.BF16}
+	}
+	return &device{worker: w, info: info, plain: o.Plain}, nil
 }
 
 // List describes all devices that the driver has, also those that cannot be used.

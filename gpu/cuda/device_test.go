@@ -11,13 +11,14 @@ import (
 )
 
 // emulated opens the device over the emulation.
-func emulated(t testing.TB) cuda.Device {
+func emulated(t testing.TB, o cuda.Options) cuda.Device {
 	t.Helper()
 	library, err := cudaemu.Build("kernels", cudaemu.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := cuda.New(cuda.Options{Library: library})
+	o.Library = library
+	d, err := cuda.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,4 +30,14 @@ func emulated(t testing.TB) cuda.Device {
 	return d
 }
 
-func TestDevice(t *testing.T) { gputest.RunDevice(t, emulated(t)) }
+func TestDevice(t *testing.T) { gputest.RunDevice(t, emulated(t, cuda.Options{})) }
+
+// The plain family is exact to float32, so its tolerances are those of gpu/ref.
+func TestPlainDevice(t *testing.T) {
+	d := emulated(t, cuda.Options{Plain: true})
+	for _, checks := range []string{"kv/", "reference/", "exact/", "weights/"} {
+		if failure := gputest.Failure(d, checks); failure != "" {
+			t.Error(failure)
+		}
+	}
+}

@@ -11,7 +11,9 @@
 //	device              a gpu.Device: what it is, its memory
 //	worker              the goroutine that owns the device's context
 //	plan, load          how weights are held; their way onto the device
-//	compile, kernels    ops as launches of kernels; the kernels, loaded
+//	compile                      ops as launches of kernels
+//	plain, tensor, dataflow      each op by itself; ops for tensor cores, some of them in one kernel; who reads a buffer
+//	launch, splits, kernels      a launch; how many blocks share a sum; the kernels, loaded
 //	pool, rope          the KV pool, the page table and the buffers of a step; tables of rotary angles
 //	prepare, upload     what the host tells the device of a step
 //	layout, exchange    the structs of both; memory that is copied between both

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
 	"github.com/troupe-engine/troupe/gpu/cuda/kernels"
@@ -13,6 +14,7 @@ import (
 type kernelSet struct {
 	module    *driver.Module
 	functions map[string]*driver.Function
+	perBlock  int64 // bytes of shared memory that a block can have
 }
 
 // loadKernels loads the image for the device. The caller closes the set.
@@ -22,7 +24,7 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &kernelSet{functions: map[string]*driver.Function{}}
+	s := &kernelSet{functions: map[string]*driver.Function{}, perBlock: d.Description().SharedPerBlock}
 	if s.module, err = d.LoadModule(image); err != nil {
 		return nil, err
 	}
@@ -36,8 +38,51 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 			return nil, errors.Join(err, s.close())
 		}
 		s.functions[k.Name] = f
+		if n := dynamicShared(k.Name); n > plainShared && s.fits(k.Name) {
+			if err := f.SetDynamicShared(n); err != nil {
+				return nil, errors.Join(err, s.close())
+			}
+		}
 	}
 	return s, nil
+}
+
+// plainShared is how much dynamic shared memory a block may have without asking for it.
+const plainShared = 48 << 10
+
+// sharedBytes is the dynamic shared memory of a block, by how a kernel's name begins: see
+// the heads of kernels/tensor_*.cu.
+var sharedBytes = []struct {
+	name  string
+	bytes int
+}{
+	{"gemm_few8_", 122880}, {"gemm_few16_", 147456}, {"gemm64_", 98304}, {"gemm128_", 131072},
+}
+
+// attentionShared is the same by the width of a head.
+var attentionShared = map[string]map[string]int{
+	"attention_decode_": {"64": 77824, "128": 155648, "256": 163840},
+	"attention_prompt_": {"64": 57344, "128": 114688, "256": 163840},
+}
+
+func dynamicShared(kernel string) int {
+	for _, s := range sharedBytes {
+		if strings.HasPrefix(kernel, s.name) {
+			return s.bytes
+		}
+	}
+	for name, byWidth := range attentionShared {
+		if strings.HasPrefix(kernel, name) {
+			return byWidth[kernel[strings.LastIndex(kernel, "_")+1:]]
+		}
+	}
+	return 0
+}
+
+// fits reports whether the device has a kernel and enough shared memory for it.
+func (s *kernelSet) fits(kernel string) bool {
+	f := s.functions[kernel]
+	return f != nil && int64(dynamicShared(kernel)+f.Attributes().Shared) <= s.perBlock
 }
 
 func (s *kernelSet) close() error {

@@ -16,15 +16,16 @@ import (
 // model implements gpu.Model. Its fields but the queue belong to the worker while a function
 // of the model runs there.
 type model struct {
-	program *gpu.Program
-	worker  *worker
-	device  *driver.Device
-	kernels *kernelSet
-	stream  *driver.Stream
-	weights weights
-	ropes   []*ropeTable
-	pool    *pool
-	rows    *rows.Table // nil before NewPool
+	program   *gpu.Program
+	plainOnly bool // Options.Plain
+	worker    *worker
+	device    *driver.Device
+	kernels   *kernelSet
+	stream    *driver.Stream
+	weights   weights
+	ropes     []*ropeTable
+	pool      *pool
+	rows      *rows.Table // nil before NewPool
 	compiled
 	step  step
 	bytes atomic.Pointer[map[string]int64] // of Bytes
@@ -74,7 +75,7 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 }
 
 func (m *model) makePool(spec gpu.PoolSpec) (err error) {
-	if m.pool, err = newPool(m.device, m.program, spec); err != nil {
+	if m.pool, err = newPool(m, spec); err != nil {
 		return err
 	}
 	if err := m.makeRopes(spec.Context); err != nil {

@@ -11,6 +11,9 @@ type Options struct {
 	Ordinal int // of the device, as the driver counts them from 0
 	// Library is the driver's file; "": libcuda.so.1, where the system and containers have it.
 	Library string
+	// Plain computes everything in float32, without tensor cores: slow, and the reference
+	// for the others.
+	Plain bool
 }
 
 // Device is a gpu.Device with an end. Close frees its context; no model may be open.

@@ -25,8 +25,12 @@ type pool struct {
 	vectors  int64 // bytes of K, or of V, of one layer
 	scales   int64 // bytes of their scales; 0: the type has none
 	buffers  *driver.Memory
-	at       []int64 // offset of each buffer of the program
-	tile     int     // rows of a buffer per output
+	at       []int64        // offset of each buffer of the program
+	twins    []int64        // offset of the 16-bit twin of each buffer, where a product rounds it
+	work     *driver.Memory // sums of segments: see splits
+	arrived  *driver.Memory // int32 counters of blocks, zeros between launches
+	splits   splits
+	tile     int // rows of a buffer per output
 	scratch  *driver.Memory
 	samplers int            // blocks that sample at once; each has a part of scratch
 	tables   *driver.Memory // page table [row][stride], then the last token sampled for each row
@@ -35,7 +39,8 @@ type pool struct {
 }
 
 // newPool takes the memory. free is called for what it has taken if it fails.
-func newPool(d *driver.Device, p *gpu.Program, spec gpu.PoolSpec) (_ *pool, err error) {
+func newPool(m *model, spec gpu.PoolSpec) (_ *pool, err error) {
+	d, p := m.device, m.program
 	o := &pool{spec: spec, tile: min(outputTile, spec.StepTokens), pages: make([]int, spec.Rows)}
 	defer func() {
 		if err != nil {
@@ -48,28 +53,55 @@ func newPool(d *driver.Device, p *gpu.Program, spec gpu.PoolSpec) (_ *pool, err 
 	if o.kv, err = take(d, "the KV pool", int64(p.KV.Layers)*2*(o.vectors+o.scales), "lower mem-fraction-static or max-total-tokens"); err != nil {
 		return nil, err
 	}
-	activations := int64(0)
-	for _, b := range p.Buffers {
-		rows := spec.StepTokens
-		if b.PerOutput {
-			rows = o.tile
-		}
-		o.at = append(o.at, activations)
-		activations += aligned(4 * int64(rows) * int64(b.Width))
-	}
 	const smaller = "lower chunked-prefill-size or max-running-requests"
-	if o.buffers, err = take(d, "the buffers of a step", activations, smaller); err != nil {
+	if o.buffers, err = take(d, "the buffers of a step", o.layBuffers(m), smaller); err != nil {
 		return nil, err
 	}
-	o.samplers = max(1, min(o.tile, d.Description().Multiprocessors))
+	processors := d.Description().Multiprocessors
+	o.samplers = max(1, min(o.tile, processors))
 	if o.scratch, err = take(d, "sampling", int64(o.samplers)*samplerBytes(p.Vocab), smaller); err != nil {
 		return nil, err
 	}
-	o.stride = (spec.Context + spec.PageSize - 1) / spec.PageSize
+	o.stride = per(spec.Context, spec.PageSize)
 	if o.tables, err = take(d, "the page table", 4*int64(spec.Rows)*int64(o.stride+1), "use a larger page-size, or lower max-running-requests"); err != nil {
 		return nil, err
 	}
-	return o, nil
+	o.splits = splits{multiprocessors: processors, context: o.stride * spec.PageSize}
+	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
+	if o.work, err = take(d, "the sums of segments", work, smaller); err != nil {
+		return nil, err
+	}
+	if o.arrived, err = take(d, "counters", 4*int64(counters), smaller); err != nil {
+		return nil, err
+	}
+	return o, m.stream.Fill(o.arrived, 0, o.arrived.Size(), 0)
+}
+
+// layBuffers places the buffers of a program and the twins of those that are rounded, and
+// returns their size.
+func (o *pool) layBuffers(m *model) (bytes int64) {
+	rows := func(b gpu.BufferSpec) int64 {
+		if b.PerOutput {
+			return int64(o.tile)
+		}
+		return int64(o.spec.StepTokens)
+	}
+	buffers := m.program.Buffers
+	for _, b := range buffers {
+		o.at, o.twins = append(o.at, bytes), append(o.twins, -1)
+		bytes += aligned(4 * rows(b) * int64(b.Width))
+	}
+	for _, op := range m.program.Ops {
+		l, is := op.(gpu.Linear)
+		if !is || o.twins[l.In] >= 0 {
+			continue
+		}
+		if _, rounded := m.rounds(l); rounded {
+			o.twins[l.In] = bytes
+			bytes += aligned(2 * rows(buffers[l.In]) * int64(buffers[l.In].Width))
+		}
+	}
+	return bytes
 }
 
 // samplerBytes is the scratch of a block that samples: see kernels/sampling.cu.
@@ -111,6 +143,8 @@ func (o *pool) valueScales(layer int) uint64 {
 
 func (o *pool) buffer(b gpu.Buffer) uint64 { return o.buffers.Address() + uint64(o.at[b]) }
 
+func (o *pool) twin(b gpu.Buffer) uint64 { return o.buffers.Address() + uint64(o.twins[b]) }
+
 // sampled is the address of the last tokens sampled for the rows.
 func (o *pool) sampled() uint64 {
 	return o.tables.Address() + 4*uint64(o.spec.Rows)*uint64(o.stride)
@@ -150,7 +184,7 @@ func (o *pool) free() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range []*driver.Memory{o.tables, o.scratch, o.buffers, o.kv} {
+	for _, m := range []*driver.Memory{o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
 		errs = append(errs, m.Close())
 	}
 	return errors.Join(errs...)
@@ -159,7 +193,7 @@ func (o *pool) free() error {
 func (o *pool) bytes(all map[string]int64) {
 	all["kv"] = o.kv.Size()
 	all["activations"] = o.buffers.Size()
-	all["workspace"] += o.scratch.Size() + o.tables.Size()
+	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size()
 }
 
 // typeName is how kernels call a type of weights or of a pool.

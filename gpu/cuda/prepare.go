@@ -13,9 +13,15 @@ func (s *step) prepare() {
 	s.outputs, s.tiles, s.samples, s.scores, s.writes = s.outputs[:0], s.tiles[:0], s.samples[:0], s.scores[:0], s.writes[:0]
 	s.history, s.bias, s.masked, s.allowed = s.history[:0], s.bias[:0], s.masked[:0], s.allowed[:0]
 	s.results, s.top, s.keeps = 0, 0, 0
+	s.alone, s.prompt = false, false
 	for i := range s.sequences {
 		q := &s.sequences[i]
 		s.wanted(i, q)
+		if len(q.Tokens) == 1 {
+			s.alone = true
+		} else {
+			s.prompt = true
+		}
 		s.writes = s.model.pool.changed(s.writes, q.Row, q.Pages)
 		s.tokenID = append(s.tokenID, q.Tokens...)
 		for j := range q.Tokens {

@@ -50,6 +50,7 @@ type step struct {
 	writes                                        []pageWrite
 	head                                          []stepHeader
 	results, top, keeps                           int
+	alone, prompt                                 bool // there is a sequence with one token; with several
 }
 
 // reserve takes the memory of headers for a pool.
@@ -136,14 +137,6 @@ func (s *step) keep(t *tile, at int64) (int64, error) {
 		at += row
 	}
 	return at, nil
-}
-
-// launch runs a kernel over some rows; none: nothing.
-func (m *model) launch(l *launch, rows int) error {
-	if rows == 0 {
-		return nil
-	}
-	return m.stream.Launch(l.function, l.grid(rows), driver.Dim{X: l.block}, 0, l.arguments)
 }
 
 // take fills in the results of the sequences.

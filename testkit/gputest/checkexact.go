@@ -84,6 +84,9 @@ var ways = []way{
 // waysOfRows are those that differ in how many rows a step has.
 var waysOfRows = []way{ways[0], ways[2], ways[3], ways[9]}
 
+// waysOfFew are those of a device that is slow.
+var waysOfFew = []way{ways[0], ways[2], ways[3], {"in a batch of 8", 4, gpu.Paged, []int{50}, 8, true}}
+
 // waysOfLong are for longShape.
 var waysOfLong = []way{
 	{"in three chunks", 32, gpu.Paged, []int{511, 2, 300}, 1, true},

@@ -19,7 +19,9 @@ import (
 // (gpu.Numerics) rounds more: in weights kept as q8_0 the error has a deviation
 // of 0.5 % of the weights' own, and activations in int8 move by as much in each
 // of the products that follow each other. The reference with its activations
-// rounded so is up to 4.3e-2 away from itself on the models of the suite.
+// rounded so is up to 4.3e-2 away from itself on the models of the suite. Inputs of
+// products, queries and attention weights that are rounded to 16 bits add some of that
+// type's precision in each layer.
 func Tolerance(n gpu.Numerics, weights, kv gpu.DType) float64 {
 	t := 1e-5
 	switch kv {
@@ -36,7 +38,18 @@ func Tolerance(n gpu.Numerics, weights, kv gpu.DType) float64 {
 	if n.Int8Activations && weights.Quantised() {
 		t += 8e-2
 	}
-	return t
+	return t + rounding(n.Inputs, weights) + rounding(n.Attention, kv)
+}
+
+// rounding is what rounding adds to a tolerance, by the type of weights or of a pool.
+func rounding(to map[gpu.DType]gpu.DType, of gpu.DType) float64 {
+	switch to[of] {
+	case gpu.F16:
+		return 2e-3
+	case gpu.BF16:
+		return 1.6e-2
+	}
+	return 0
 }
 
 // near compares rows of logits under a tolerance.

@@ -92,6 +92,21 @@ func RunShape(d gpu.Device, s Shape, seed uint64) error {
 	return nil
 }
 
+// RunShapeOnce is RunShape with one type of pool, which the seed decides, and in fewer ways:
+// for devices that are slow.
+func RunShapeOnce(d gpu.Device, s Shape, seed uint64) error {
+	kv := d.Info().KV
+	pool := kv[seed%uint64(len(kv))]
+	err := checkReference(d, s, pool, seed)
+	if err == nil {
+		err = checkExact(d, s, pool, seed, waysOfFew)
+	}
+	if err != nil {
+		return fmt.Errorf("%+v, KV %s: %w", s, pool, err)
+	}
+	return nil
+}
+
 // Failure names the first check that a device fails, among those whose names begin with a
 // prefix; "" if it passes. For tests of the suite.
 func Failure(d gpu.Device, prefix string) string {

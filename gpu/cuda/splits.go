@@ -1,0 +1,102 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// gemm is a kernel for products on tensor cores.
+type gemm struct {
+	name    string
+	rows    int  // at most, of a step
+	tile    int  // rows of a block
+	columns int  // of a block
+	block   int  // threads
+	perSM   int  // blocks that a multiprocessor runs at once
+	splits  bool // it can give the segments of K to several blocks
+}
+
+// gemms are in the order in which they are tried. All give the same bits.
+var gemms = []gemm{
+	{name: "gemm_few8", rows: 8, tile: 8, columns: 32, block: 256},
+	{name: "gemm_few16", rows: 16, tile: 16, columns: 32, block: 256},
+	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
+	{name: "gemm128", tile: 128, columns: 128, block: 256, perSM: 1, splits: true},
+}
+
+// Lengths in which sums are made: see kernels/order.cuh.
+const (
+	productSegment   = 512 // elements of K
+	attentionSegment = 512 // positions
+)
+
+// mostWork bounds the memory for the sums of segments that several blocks make.
+const mostWork = 64 << 20
+
+// splits decides over how many blocks the segments of a sum are spread, so that steps of
+// few rows use all multiprocessors. It depends on nothing but the number of rows.
+type splits struct {
+	multiprocessors int
+	context         int // positions that a row of the page table has
+}
+
+// product is for a product of rows x k with k x n.
+func (s splits) product(g gemm, rows, n, k int) int {
+	segments, tiles := per(k, productSegment), per(n, g.columns)*per(rows, g.tile)
+	if !g.splits || s.productWork(per(rows, g.tile)*g.tile, n, k) > mostWork {
+		return 1
+	}
+	return max(1, min(segments, s.multiprocessors*g.perSM/tiles))
+}
+
+func (s splits) productWork(rows, n, k int) int64 {
+	return 4 * int64(per(k, productSegment)) * int64(rows) * int64(n)
+}
+
+// decode is for attention of tokens that are alone in their sequences.
+func (s splits) decode(rows, heads int, kv gpu.KVSpec) int {
+	if s.decodeWork(rows, heads, kv) > mostWork {
+		return 1
+	}
+	teams := 4 // segments that a block takes at once
+	if kv.HeadDim > 128 {
+		teams = 2
+	}
+	blocks := rows * kv.Heads * per(heads/kv.Heads, decodeRows)
+	return max(1, min(per(per(s.context, attentionSegment), teams), s.multiprocessors/blocks))
+}
+
+func (s splits) decodeWork(rows, heads int, kv gpu.KVSpec) int64 {
+	return 4 * int64(rows) * int64(heads) * int64(s.context/attentionSegment+1) * int64(kv.HeadDim+2)
+}
+
+// needs is the memory that the kernels of a program share: bytes of sums of segments, and
+// counters of blocks that have arrived.
+func (s splits) needs(p *gpu.Program, stepTokens, tile int) (work int64, counters int) {
+	add := func(bytes int64, n int) { work, counters = max(work, bytes), max(counters, n) }
+	for _, op := range p.Ops {
+		switch op := op.(type) {
+		case gpu.Linear:
+			n, k, most := p.Buffers[op.Out].Width, p.Buffers[op.In].Width, stepTokens
+			if p.Buffers[op.In].PerOutput {
+				most = tile
+			}
+			for _, g := range gemms {
+				for rows := min(g.tile, most); g.splits; rows = min(rows+g.tile, most) {
+					if s.product(g, rows, n, k) > 1 {
+						add(s.productWork(rows, n, k), per(rows, g.tile)*per(n, g.columns))
+					}
+					if rows == most {
+						break
+					}
+				}
+			}
+		case gpu.Attention:
+			for rows := 1; rows <= stepTokens && s.decode(rows, op.Heads, p.KV) > 1; rows++ {
+				add(s.decodeWork(rows, op.Heads, p.KV), rows*p.KV.Heads*per(op.Heads/p.KV.Heads, decodeRows))
+			}
+		}
+	}
+	return work, counters
+}

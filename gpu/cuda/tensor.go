@@ -1,0 +1,174 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cuda/driver"
+)
+
+// tensor compiles op i, and those after it (before end) that its kernel does too, for tensor
+// cores. It returns how many ops these are; 0: the plain family has to compute op i.
+func (c *compiler) tensor(i, end int) int {
+	if c.model.plainOnly {
+		return 0
+	}
+	switch op := c.model.program.Ops[i].(type) {
+	case gpu.RMSNorm:
+		if to, is := c.roundedOnly(i); is && op.Group == c.width(op.In) {
+			c.round(op.Out, to, form{function: c.kernel("rmsnorm_round_" + typeName(to)), block: normBlock(op.Group), grid: rowsBy(1),
+				arguments: []uint64{c.count(op.In), c.pool.buffer(op.In), c.model.weights.address(op.Gain), c.pool.twin(op.Out),
+					uint64(op.Group), uint64(op.Group), floatBits(op.Eps)}})
+			return 1
+		}
+	case gpu.SiluMul:
+		if to, is := c.roundedOnly(i); is {
+			n := c.width(op.Out)
+			c.round(op.Out, to, form{function: c.kernel("silu_mul_round_" + typeName(to)), block: along, grid: rowsBy(per(n, perRow)),
+				arguments: []uint64{c.count(op.Out), c.pool.buffer(op.Gate), c.pool.buffer(op.Up), c.pool.twin(op.Out), uint64(n), uint64(n)}})
+			return 1
+		}
+	case gpu.Rope:
+		return c.ropeAndStore(op, i, end)
+	case gpu.Linear:
+		if to, is := c.rounds(op); is {
+			c.product(op, to)
+			return 1
+		}
+	case gpu.Attention:
+		return c.attention(op, i)
+	}
+	return 0
+}
+
+// rounds reports whether a product is computed on tensor cores, and to which type its input
+// is rounded.
+func (c *compiler) rounds(op gpu.Linear) (gpu.DType, bool) { return c.model.rounds(op) }
+
+func (m *model) rounds(op gpu.Linear) (gpu.DType, bool) {
+	held := m.weights.all[op.W]
+	return held.dtype, !m.plainOnly && (held.dtype == gpu.F16 || held.dtype == gpu.BF16) && held.cols%8 == 0 && m.kernels.fits("gemm64_"+typeName(held.dtype))
+}
+
+// round adds a launch that writes the rounded twin of a buffer.
+func (c *compiler) round(b gpu.Buffer, to gpu.DType, f form) {
+	c.list = append(c.list, launchOf(f))
+	c.fresh[b] = to
+}
+
+// product adds a Linear, after rounding its input unless that is done.
+func (c *compiler) product(op gpu.Linear, to gpu.DType) {
+	n, k := c.width(op.Out), c.width(op.In)
+	if c.fresh[op.In] != to {
+		c.round(op.In, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(per(k, perRow)),
+			arguments: []uint64{c.count(op.In), c.pool.buffer(op.In), c.pool.twin(op.In), uint64(k), uint64(k)}})
+	}
+	arguments := []uint64{c.count(op.In), c.pool.twin(op.In), c.model.weights.address(op.W), c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
+	split := append(slices.Clone(arguments), c.pool.work.Address(), c.pool.arrived.Address())
+	var l launch
+	for _, g := range gemms {
+		name := g.name + "_" + typeName(to)
+		if !c.model.kernels.fits(name) {
+			continue
+		}
+		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name), arguments: split,
+			grid: func(rows int) driver.Dim {
+				return driver.Dim{X: per(n, g.columns), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
+			}}
+		if !g.splits {
+			f.arguments = arguments
+		}
+		l.forms = append(l.forms, f)
+	}
+	l.forms[len(l.forms)-1].rows = 0
+	c.list = append(c.list, l)
+	delete(c.fresh, op.Out)
+}
+
+// ropeAndStore adds the rotation of queries and keys and the store of K and V, which follow
+// each other in decoders, as one launch.
+func (c *compiler) ropeAndStore(q gpu.Rope, i, end int) int {
+	if i+2 >= end {
+		return 0
+	}
+	ops, kv := c.model.program.Ops, c.model.program.KV
+	k, is := ops[i+1].(gpu.Rope)
+	store, also := ops[i+2].(gpu.StoreKV)
+	if !is || !also || store.K != k.X || store.V == k.X || q.X == k.X || q.X == store.V ||
+		q.HeadDim != kv.HeadDim || k.HeadDim != kv.HeadDim || q.Scale != k.Scale || !slices.Equal(q.InvFreq, k.InvFreq) {
+		return 0
+	}
+	o, heads := c.pool, c.width(q.X)/q.HeadDim
+	c.list = append(c.list, launchOf(form{function: c.pooled("rope_store_kv"), block: 32, grid: rowsBy(heads + 2*kv.Heads),
+		arguments: []uint64{c.step, o.buffer(q.X), o.buffer(k.X), o.buffer(store.V), c.angles(q),
+			o.keys(store.Layer), o.values(store.Layer), o.keyScales(store.Layer), o.valueScales(store.Layer),
+			uint64(heads), uint64(kv.Heads), uint64(kv.HeadDim), uint64(len(q.InvFreq)), floatBits(q.Scale)}}))
+	delete(c.fresh, q.X)
+	delete(c.fresh, k.X)
+	return 3
+}
+
+// Rows of the tiles of the attention kernels.
+const (
+	decodeRows = 16
+	promptRows = 64
+)
+
+// attention adds the two kernels of an Attention: for tokens that are alone in their
+// sequence, and for the parts of prompts.
+func (c *compiler) attention(op gpu.Attention, i int) int {
+	o, kv := c.pool, c.model.program.KV
+	decode, prompt, is := c.model.kernels.attention(o.spec.DType, kv.HeadDim, op.Heads/kv.Heads)
+	if !is {
+		return 0
+	}
+	out, kind := o.buffer(op.Out), 0
+	to, rounded := c.roundedOnly(i)
+	if rounded {
+		out, kind = o.twin(op.Out), map[gpu.DType]int{gpu.BF16: 1, gpu.F16: 2}[to]
+	}
+	group := op.Heads / kv.Heads
+	blocks := kv.Heads * per(group, decodeRows)
+	arguments := []uint64{c.step, o.buffer(op.Q), out, uint64(kind), o.keys(op.Layer), o.values(op.Layer), o.keyScales(op.Layer), o.valueScales(op.Layer),
+		uint64(op.Heads), uint64(kv.Heads), uint64(kv.HeadDim), floatBits(op.Scale)}
+	c.list = append(c.list,
+		launch{when: someAlone, forms: []form{{function: c.kernel(decode), block: 128, shared: dynamicShared(decode),
+			grid: func(rows int) driver.Dim {
+				return driver.Dim{X: rows, Y: blocks, Z: o.splits.decode(rows, op.Heads, kv)}
+			},
+			arguments: append(slices.Clone(arguments), o.work.Address(), o.arrived.Address())}}},
+		launch{when: somePrompt, forms: []form{{function: c.kernel(prompt), block: promptBlock(kv.HeadDim), shared: dynamicShared(prompt),
+			grid: func(rows int) driver.Dim {
+				return driver.Dim{X: per(rows, promptRows/group), Y: kv.Heads}
+			},
+			arguments: arguments}}})
+	delete(c.fresh, op.Out)
+	if rounded {
+		c.fresh[op.Out] = to
+	}
+	return 1
+}
+
+func promptBlock(headDim int) int {
+	if headDim > 128 {
+		return 256
+	}
+	return 128
+}
+
+// attention names the kernels for a pool on tensor cores. It reports false if there are none.
+func (s *kernelSet) attention(kv gpu.DType, headDim, group int) (decode, prompt string, ok bool) {
+	width := 64
+	for width < headDim {
+		width *= 2
+	}
+	if kv == gpu.F32 || headDim%8 != 0 || width > widestHead || group > promptRows {
+		return "", "", false
+	}
+	end := fmt.Sprintf("_%s_%d", typeName(kv), width)
+	decode, prompt = "attention_decode"+end, "attention_prompt"+end
+	return decode, prompt, s.fits(decode) && s.fits(prompt)
+}
