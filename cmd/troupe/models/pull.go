@@ -30,7 +30,7 @@ func newPull() *cobra.Command {
 			"directory, HF_ENDPOINT the address of a mirror.",
 		Example: "  troupe pull Qwen/Qwen2.5-0.5B-Instruct\n  troupe pull Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}

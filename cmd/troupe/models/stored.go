@@ -78,7 +78,7 @@ func newShow() *cobra.Command {
 		Use: "show MODEL", Short: "Show the revisions and files of a cached model", Args: oneModel,
 		Example: "  troupe show Qwen/Qwen2.5-0.5B-Instruct",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func newRemove() *cobra.Command {
 			"Files that another revision uses stay. Other programs that use Hugging Face's libraries share this cache.",
 		Example: "  troupe rm Qwen/Qwen2.5-0.5B-Instruct\n  troupe rm Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}
