@@ -31,8 +31,14 @@ func FlagError(err error, flags *pflag.FlagSet, helper string) error {
 		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
+	if !ok {
 		return err
+	}
+	if remedy := foreignFlag(unknown, flags); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	if unknown.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("%w; `%s --help` lists the flags", err, helper)
 	}
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
