@@ -97,12 +97,15 @@ async function answer(before = null) {
   say("Waiting for the model…");
   $("messages").append(live.element);
   scroll(true);
-  let first = 0, finish = "", usage = null, failed = null;
+  let first = 0, last = 0, finish = "", usage = null, failed = null; // first, last: times of texts
   try {
     for await (const part of chat(body, abort.signal)) {
-      if (!first && (part.content || part.reasoning)) {
-        first = performance.now();
-        say("");
+      if (part.content || part.reasoning) {
+        last = performance.now();
+        if (!first) {
+          first = last;
+          say("");
+        }
       }
       live.add(part);
       finish = part.finish || finish;
@@ -125,7 +128,7 @@ async function answer(before = null) {
   if (live.content || live.thoughts) {
     const m = { role: "assistant", content: live.content };
     if (live.thoughts) m.thinking = live.thoughts;
-    m.note = note(usage, first - started, performance.now() - first, stopped ? "stopped" : failed ? "incomplete" : finish);
+    m.note = note(usage, first - started, last - first, stopped ? "stopped" : failed ? "incomplete" : finish);
     conversation.messages.push(m);
   } else if (before) {
     conversation.messages.push(before);
@@ -142,11 +145,13 @@ async function answer(before = null) {
   }
 }
 
+// note describes an answer. A text that came at once, as from a proxy, at more than 50 tokens
+// per ms, has no speed.
 function note(usage, wait, time, finish) {
   const parts = [];
   if (usage) {
     parts.push(`${usage.completion_tokens} tokens`);
-    if (usage.completion_tokens > 1 && time > 0) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
+    if (usage.completion_tokens > 1 && time * 50 >= usage.completion_tokens - 1) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
   }
   if (wait > 0) parts.push(`first token after ${Math.round(wait)} ms`);
   if (finish === "length") parts.push("stopped at the token limit");
