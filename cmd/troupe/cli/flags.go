@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,11 +58,11 @@ func FlagGroup(c *cobra.Command, add func(*pflag.FlagSet)) *pflag.FlagSet {
 	return group
 }
 
-// RefuseFlags returns an error if one of these flags was given. why completes a
-// sentence that begins with the flag.
-func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
+// RefuseFlags returns an error if one of these flags was given, except some. why completes
+// a sentence that begins with the flag.
+func RefuseFlags(group *pflag.FlagSet, why string, except ...string) (err error) {
 	group.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && err == nil {
+		if f.Changed && err == nil && !slices.Contains(except, f.Name) {
 			err = fmt.Errorf("--%s %s", f.Name, why)
 		}
 	})
