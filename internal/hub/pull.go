@@ -30,20 +30,18 @@ func (h *Hub) Pull(ctx context.Context, n Name) (*Pulled, error) {
 		}
 		return p, nil
 	}
-	p, err := h.pull(ctx, n)
-	if err == nil || ctx.Err() != nil || !cacheWillDo(err) {
-		return p, err
-	}
 	cached, none := h.Cached(n)
-	if none != nil {
-		return nil, err
+	p, err := h.pull(ctx, n, none == nil)
+	if err == nil || none != nil || ctx.Err() != nil || !cacheWillDo(err) {
+		return p, err
 	}
 	h.opt.Warn(fmt.Sprintf("%v. Using the cached files of %s", err, n))
 	return cached, nil
 }
 
-func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
-	commit, err := h.commit(ctx, n)
+// pull downloads what the cache lacks. With cached it gives up soon if there is no network.
+func (h *Hub) pull(ctx context.Context, n Name, cached bool) (*Pulled, error) {
+	commit, err := h.commit(ctx, n, cached)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +52,7 @@ func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
 	if unlocked == nil {
 		defer unlock()
 	}
-	files, err := h.tree(ctx, n, commit)
+	files, err := h.tree(ctx, n, commit, cached)
 	if err != nil {
 		return nil, err
 	}
