@@ -45,7 +45,8 @@ func (h *Hub) pull(ctx context.Context, n Name, cached bool) (*Pulled, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, unlocked := h.lock(ctx, h.cache.lockOfAll(n), true) // keeps removals away until everything has its name
+	// Removals are kept away until everything has its name.
+	unlock, unlocked := h.lock(ctx, h.cache.lockOfAll(n), true, fmt.Sprintf("another process is removing files of %s from the cache. Waiting for it", n.Repository()))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
