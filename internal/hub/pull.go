@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,7 +178,7 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 		})
 		j.loaded += loaded
 		if err != nil {
-			return err
+			return j.stopped(err, state)
 		}
 		state.FilesDone++
 	}
@@ -190,6 +191,25 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 	j.hub.opt.Progress(state)
 	return nil
 }
+
+// stopped adds to the error of a download what to do, if another attempt continues it.
+func (j *pullJob) stopped(err error, state Progress) error {
+	const again = "what has been downloaded is kept, so run the same command again to continue"
+	switch {
+	case full(err):
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at // without another remedy
+		}
+		return fmt.Errorf("the disk with %s is full, and %s of %s are still missing; %s; %s (%w)",
+			j.hub.cache.dir, units.Bytes(max(0, state.Total-state.Done)), j.name, moreRoom, again, err)
+	case mayPass(err) && state.Done > 0:
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	return err
+}
+
+// moreRoom is the remedy for a full disk.
+const moreRoom = "free some space (troupe list shows the cached models, troupe rm MODEL removes one), or set HF_HUB_CACHE to a directory on another disk"
 
 // room refuses a download that the disk has no room for.
 func (j *pullJob) room(missing []File) error {
@@ -217,8 +237,8 @@ func (j *pullJob) room(missing []File) error {
 		return fmt.Errorf("cannot find out how much space the disk with %s has free: %w; set HF_HUB_CACHE to another directory", j.hub.cache.dir, err)
 	}
 	if free < need {
-		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; free some space (troupe list shows the cached models, troupe rm MODEL removes one), or set HF_HUB_CACHE to a directory on another disk",
-			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free))
+		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; %s",
+			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free), moreRoom)
 	}
 	return nil
 }
