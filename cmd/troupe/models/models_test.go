@@ -2,6 +2,8 @@ package models
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,12 +14,16 @@ import (
 // run executes a command line.
 func run(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
+	return runWith(t.Context(), args...)
+}
+
+func runWith(ctx context.Context, args ...string) (out string, err error) {
 	var text bytes.Buffer
 	root := cli.Root("test", New()...)
 	root.SetArgs(args)
 	root.SetOut(&text)
 	root.SetErr(&text)
-	err = root.ExecuteContext(t.Context())
+	err = root.ExecuteContext(ctx)
 	return text.String(), err
 }
 
@@ -60,5 +66,18 @@ func TestAModelsLife(t *testing.T) {
 				t.Errorf("troupe %s prints %q, want %q", step.args, out, want)
 			}
 		}
+	}
+}
+
+// A pull that is interrupted says how to go on.
+func TestAnInterruptedPull(t *testing.T) {
+	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"a.gguf": bytes.Repeat([]byte("a"), 5000)}})
+	t.Setenv("HF_ENDPOINT", h.URL)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	h.SetFault(hubtest.OnFiles(func(*hubtest.Call) bool { cancel(); return false }))
+	out, err := runWith(ctx, "pull", "org/little")
+	if !errors.Is(err, context.Canceled) || !strings.Contains(out, "Run the same command again to continue.") {
+		t.Errorf("%v: %q", err, out)
 	}
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -39,6 +41,9 @@ func newPull() *cobra.Command {
 				return err
 			}
 			p, err := h.Pull(c.Context(), n)
+			if errors.Is(err, context.Canceled) {
+				fmt.Fprint(c.ErrOrStderr(), "\nThe model is not complete. Run the same command again to continue.\n")
+			}
 			if err != nil {
 				return err
 			}
