@@ -111,6 +111,15 @@ func (h *Hub) Cached(n Name) (*Pulled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cache cannot be read: %w", err)
 	}
+	c, err := h.chosen(n, commit, files)
+	if err != nil {
+		return nil, fmt.Errorf("the cache %s has only a part of %s: %w", h.cache.dir, n, err)
+	}
+	return h.pulled(n, commit, c, 0), nil
+}
+
+// chosen is what is needed of the cached files of a commit, an error if some are missing.
+func (h *Hub) chosen(n Name, commit string, files []File) (*choice, error) {
 	c, err := choose(n, files)
 	if err == nil && c.shards {
 		var index []byte
@@ -120,10 +129,7 @@ func (h *Hub) Cached(n Name) (*Pulled, error) {
 			c.files = append(c.files, shards...)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the cache %s has only a part of %s: %w", h.cache.dir, n, err)
-	}
-	return h.pulled(n, commit, c, 0), nil
+	return c, err
 }
 
 // pullJob downloads the files of one commit.
