@@ -16,7 +16,7 @@ import (
 func BenchmarkDownload(b *testing.B) {
 	const size = 1 << 30
 	h := hubtest.Start(b, &hubtest.Repo{Name: "org/big", Files: map[string][]byte{"a.gguf": data("big", size)}})
-	pull := func(dir string) *exec.Cmd { return pullInAChild(h.URL, dir) }
+	pull := func(dir string) *exec.Cmd { return pullInAChild(b, h.URL, dir) }
 	curl := func(dir string) *exec.Cmd {
 		return exec.Command("curl", "-sfL", "-o", filepath.Join(dir, "curl"), h.URL+"/org/big/resolve/main/a.gguf")
 	}

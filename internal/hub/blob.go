@@ -16,7 +16,8 @@ func (h *Hub) fetchFile(ctx context.Context, n Name, commit string, f File, done
 	if err := os.MkdirAll(filepath.Dir(h.cache.blob(n, f.Hash)), 0o777); err != nil {
 		return 0, unwritable(err)
 	}
-	unlock, err := h.lock(ctx, h.cache.lock(n, f.Hash), false)
+	unlock, err := h.lock(ctx, h.cache.lock(n, f.Hash), false,
+		fmt.Sprintf("another process is downloading %s of %s. Waiting for it; what it has downloaded is not downloaded again", f.Path, n.Repository()))
 	if ctx.Err() != nil && err != nil {
 		return 0, fmt.Errorf("waiting for another download of %s: %w", f.Path, err)
 	}

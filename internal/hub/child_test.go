@@ -14,8 +14,12 @@ const (
 	childCache    = "TROUPE_TEST_HUB_CACHE"
 )
 
-// pullInAChild is a process that pulls org/big: this test binary.
-func pullInAChild(endpoint, cache string, variables ...string) *exec.Cmd {
+// pullInAChild is a process that pulls org/big: this test binary. It may be killed, so its
+// temporary files are in a folder of the test.
+func pullInAChild(t testing.TB, endpoint, cache string, variables ...string) *exec.Cmd {
+	t.Helper()
+	temporary := t.TempDir()
+	variables = append(variables, "TMPDIR="+temporary, "TMP="+temporary) // the latter on Windows
 	child := exec.Command(os.Args[0], "-test.run=^TestPullInAChild$")
 	child.Env = append(os.Environ(), append(variables, childEndpoint+"="+endpoint, childCache+"="+cache)...)
 	return child

@@ -60,10 +60,19 @@ func mayPass(err error) bool {
 }
 
 // list reads a JSON answer of the hub, with retries. next is the address of the next page.
-func (h *Hub) list(ctx context.Context, address, what string, into any) (next string, err error) {
+// With cached, the cache has what is needed if the hub cannot be reached: nobody waits for
+// a network that is not there.
+func (h *Hub) list(ctx context.Context, cached bool, address, what string, into any) (next string, err error) {
+	limit := 6 * h.opt.headerTimeout()
+	if cached {
+		limit = h.opt.headerTimeout()
+	}
 	for attempt := 1; ; attempt++ {
-		next, err = h.listOnce(ctx, address, what, into)
+		next, err = h.listOnce(ctx, limit, address, what, into)
 		if err == nil || ctx.Err() != nil || attempt == attempts || !mayPass(err) {
+			return next, err
+		}
+		if _, network := errors.AsType[*unreachable](err); network && cached {
 			return next, err
 		}
 		if err := h.opt.Wait(ctx, pause(attempt, err)); err != nil {
@@ -72,8 +81,8 @@ func (h *Hub) list(ctx context.Context, address, what string, into any) (next st
 	}
 }
 
-func (h *Hub) listOnce(ctx context.Context, address, what string, into any) (next string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 6*h.opt.headerTimeout())
+func (h *Hub) listOnce(ctx context.Context, limit time.Duration, address, what string, into any) (next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	resp, _, err := h.get(ctx, address, nil)
 	if err != nil {

@@ -3,9 +3,12 @@ package hub_test
 import (
 	"context"
 	"io"
+	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/internal/hub"
 	"github.com/troupe-engine/troupe/testkit/hubtest"
@@ -88,3 +91,38 @@ func TestOfflineWithHalfAModel(t *testing.T) {
 		t.Errorf("the other one: %v", err)
 	}
 }
+
+// Without a network, a model that the cache has is used after one attempt; another one is
+// tried several times.
+func TestNoWaitForANetworkThatIsNotThere(t *testing.T) {
+	h := hubtest.Start(t, little())
+	opt := options(t, h)
+	want, err := hub.New(opt).Pull(t.Context(), name(t, "org/little"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries, waits, warned, limit := 0, 0, "", time.Duration(0)
+	opt.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		at, _ := r.Context().Deadline()
+		limit = time.Until(at)
+		tries++
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
+	})
+	opt.Wait = func(context.Context, time.Duration) error { waits++; return nil }
+	opt.Warn = func(text string) { warned += text }
+	got, err := hub.New(opt).Pull(t.Context(), name(t, "org/little"))
+	if err != nil || got.Path != want.Path || tries != 1 || waits != 0 || !strings.Contains(warned, "no such host") || !strings.HasSuffix(warned, ". Using the cached files of org/little") {
+		t.Errorf("%+v, %v after %d attempts and %d pauses; warning %q", got, err, tries, waits, warned)
+	}
+	if limit <= 0 || limit > opt.HeaderTimeout {
+		t.Errorf("the limit of the attempt is %v", limit)
+	}
+	tries = 0
+	if _, err := hub.New(opt).Pull(t.Context(), name(t, "org/little@other")); err == nil || tries < 3 || waits != tries-1 {
+		t.Errorf("not in the cache: %v after %d attempts and %d pauses", err, tries, waits)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -29,7 +29,7 @@ func TestResumeAfterKill(t *testing.T) {
 	begun := make([]int64, 0, kills+2) // requests before each process
 	for i := range kills + 1 {
 		begun = append(begun, count.Load())
-		child := pullInAChild(h.URL, cache)
+		child := pullInAChild(t, h.URL, cache)
 		var out bytes.Buffer
 		child.Stdout, child.Stderr = &out, &out
 		pieces := make(chan struct{}, 1<<16)

@@ -14,13 +14,21 @@ import (
 // lockPause is how often a lock that another process holds is tried again.
 const lockPause = 100 * time.Millisecond
 
+// noticeAfter is how many attempts later a waiting user is told why. Small files are there
+// before that.
+const noticeAfter = 10
+
 // lockMode lets the other users of a cache lock, too: the Python library opens locks for
 // writing.
 const lockMode = 0o664
 
-// lock waits for a lock. A shared one keeps away only those who want it alone.
-func (h *Hub) lock(ctx context.Context, path string, shared bool) (unlock func(), err error) {
-	for {
+// lock waits for a lock. A shared one keeps away only those who want it alone. notice tells
+// the user why it takes long.
+func (h *Hub) lock(ctx context.Context, path string, shared bool, notice string) (unlock func(), err error) {
+	for attempt := 0; ; attempt++ {
+		if attempt == noticeAfter {
+			h.opt.Warn(notice)
+		}
 		if unlock, err = h.tryLock(path, shared); unlock != nil || err != nil {
 			return unlock, err
 		}

@@ -81,3 +81,21 @@ func TestPullsShareTheLock(t *testing.T) {
 		t.Errorf("%v; inside: %v", err, inner)
 	}
 }
+
+// Whoever waits for another process is told so, once for each file.
+func TestWaitingIsSaid(t *testing.T) {
+	h, _ := one(t, 5000)
+	opt := options(t, h)
+	tries, warned := 0, []string(nil)
+	opt.Lock = func(_ *flock.Flock, shared bool) (bool, error) {
+		if !shared {
+			tries++
+		}
+		return shared || tries > 15, nil
+	}
+	opt.Warn = func(text string) { warned = append(warned, text) }
+	_, err := hub.New(opt).Pull(t.Context(), name(t, "org/one"))
+	if err != nil || len(warned) != 1 || !strings.HasPrefix(warned[0], "another process is downloading a.gguf of org/one. Waiting for it") {
+		t.Errorf("%v, the warnings are %q", err, warned)
+	}
+}

@@ -67,7 +67,7 @@ func TestHTTPSThroughAProxy(t *testing.T) {
 	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate.Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	child := pullInAChild("https://example.com", t.TempDir(), "HTTPS_PROXY="+s.URL, "https_proxy=", "NO_PROXY=", "no_proxy=", "SSL_CERT_FILE="+certificate)
+	child := pullInAChild(t, "https://example.com", t.TempDir(), "HTTPS_PROXY="+s.URL, "https_proxy=", "NO_PROXY=", "no_proxy=", "SSL_CERT_FILE="+certificate)
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,31 +31,30 @@ func (h *Hub) Pull(ctx context.Context, n Name) (*Pulled, error) {
 		}
 		return p, nil
 	}
-	p, err := h.pull(ctx, n)
-	if err == nil || ctx.Err() != nil || !cacheWillDo(err) {
-		return p, err
-	}
 	cached, none := h.Cached(n)
-	if none != nil {
-		return nil, err
+	p, err := h.pull(ctx, n, none == nil)
+	if err == nil || none != nil || ctx.Err() != nil || !cacheWillDo(err) {
+		return p, err
 	}
 	h.opt.Warn(fmt.Sprintf("%v. Using the cached files of %s", err, n))
 	return cached, nil
 }
 
-func (h *Hub) pull(ctx context.Context, n Name) (*Pulled, error) {
-	commit, err := h.commit(ctx, n)
+// pull downloads what the cache lacks. With cached it gives up soon if there is no network.
+func (h *Hub) pull(ctx context.Context, n Name, cached bool) (*Pulled, error) {
+	commit, err := h.commit(ctx, n, cached)
 	if err != nil {
 		return nil, err
 	}
-	unlock, unlocked := h.lock(ctx, h.cache.lockOfAll(n), true) // keeps removals away until everything has its name
+	// Removals are kept away until everything has its name.
+	unlock, unlocked := h.lock(ctx, h.cache.lockOfAll(n), true, fmt.Sprintf("another process is removing files of %s from the cache. Waiting for it", n.Repository()))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if unlocked == nil {
 		defer unlock()
 	}
-	files, err := h.tree(ctx, n, commit)
+	files, err := h.tree(ctx, n, commit, cached)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +111,15 @@ func (h *Hub) Cached(n Name) (*Pulled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cache cannot be read: %w", err)
 	}
+	c, err := h.chosen(n, commit, files)
+	if err != nil {
+		return nil, fmt.Errorf("the cache %s has only a part of %s: %w", h.cache.dir, n, err)
+	}
+	return h.pulled(n, commit, c, 0), nil
+}
+
+// chosen is what is needed of the cached files of a commit, an error if some are missing.
+func (h *Hub) chosen(n Name, commit string, files []File) (*choice, error) {
 	c, err := choose(n, files)
 	if err == nil && c.shards {
 		var index []byte
@@ -120,10 +129,7 @@ func (h *Hub) Cached(n Name) (*Pulled, error) {
 			c.files = append(c.files, shards...)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the cache %s has only a part of %s: %w", h.cache.dir, n, err)
-	}
-	return h.pulled(n, commit, c, 0), nil
+	return c, err
 }
 
 // pullJob downloads the files of one commit.
@@ -178,7 +184,7 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 		})
 		j.loaded += loaded
 		if err != nil {
-			return err
+			return j.stopped(err, state)
 		}
 		state.FilesDone++
 	}
@@ -191,6 +197,25 @@ func (j *pullJob) fetch(ctx context.Context, files []File) error {
 	j.hub.opt.Progress(state)
 	return nil
 }
+
+// stopped adds to the error of a download what to do, if another attempt continues it.
+func (j *pullJob) stopped(err error, state Progress) error {
+	const again = "what has been downloaded is kept, so run the same command again to continue"
+	switch {
+	case full(err):
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at // without another remedy
+		}
+		return fmt.Errorf("the disk with %s is full, and %s of %s are still missing; %s; %s (%w)",
+			j.hub.cache.dir, units.Bytes(max(0, state.Total-state.Done)), j.name, moreRoom, again, err)
+	case mayPass(err) && state.Done > 0:
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	return err
+}
+
+// moreRoom is the remedy for a full disk.
+const moreRoom = "free some space (troupe list shows the cached models, troupe rm MODEL removes one), or set HF_HUB_CACHE to a directory on another disk"
 
 // room refuses a download that the disk has no room for.
 func (j *pullJob) room(missing []File) error {
@@ -218,8 +243,8 @@ func (j *pullJob) room(missing []File) error {
 		return fmt.Errorf("cannot find out how much space the disk with %s has free: %w; set HF_HUB_CACHE to another directory", j.hub.cache.dir, err)
 	}
 	if free < need {
-		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; free some space (troupe list shows the cached models, troupe rm MODEL removes one), or set HF_HUB_CACHE to a directory on another disk",
-			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free))
+		return fmt.Errorf("%s needs %s, but the disk with %s has only %s free; %s",
+			j.name, units.Bytes(need), j.hub.cache.dir, units.Bytes(free), moreRoom)
 	}
 	return nil
 }

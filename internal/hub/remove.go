@@ -1,11 +1,14 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // removal is what Remove deletes.
@@ -32,6 +35,9 @@ func (h *Hub) Remove(n Name) (freed int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if n.Revision, err = s.whole(n.Revision); err != nil {
+		return 0, err
+	}
 	whole := n.Quant == "" && n.Revision == ""
 	r, err := h.removal(n, s)
 	if err != nil && !whole {
@@ -50,10 +56,38 @@ func (h *Hub) Remove(n Name) (freed int64, err error) {
 	if freed, err = h.remove(n, r, blobs); err == nil && whole {
 		err = os.RemoveAll(h.cache.repo(n))
 	}
+	if !whole {
+		h.cache.removeEmpty(n)
+	}
 	if err != nil {
 		return freed, fmt.Errorf("cannot remove all of %s from the cache: %w", n, err)
 	}
 	return freed, nil
+}
+
+// whole completes a shortened commit, of at least 7 digits as git prints them.
+func (s *Stored) whole(revision string) (string, error) {
+	found := ""
+	for _, c := range s.Commits {
+		switch {
+		case slices.Contains(c.Revisions, revision):
+			return revision, nil
+		case len(revision) < 7 || !strings.HasPrefix(c.Commit, revision):
+		case found != "":
+			return "", fmt.Errorf("%s has several commits that begin with %s; write more of the commit", s.Name, revision)
+		default:
+			found = c.Commit
+		}
+	}
+	return cmp.Or(found, revision), nil
+}
+
+// removeEmpty removes the directories of a repository of which nothing is left. Those that
+// are not empty stay.
+func (c cache) removeEmpty(n Name) {
+	for _, dir := range []string{filepath.Join(c.repo(n), "snapshots"), c.blobs(n), filepath.Join(c.repo(n), "refs"), c.repo(n)} {
+		_ = os.Remove(dir)
+	}
 }
 
 // removal finds what belongs to a name.

@@ -172,3 +172,32 @@ func TestRemoveAPart(t *testing.T) {
 		t.Error("main is still there")
 	}
 }
+
+// A commit can be shortened as git does it. When nothing is left, the directories go, too.
+func TestRemoveACommit(t *testing.T) {
+	repo := little()
+	h := hubtest.Start(t, repo)
+	for revision, want := range map[string]string{
+		repo.Commit: "", repo.Commit[:7]: "", "main": "",
+		repo.Commit[:6]: "does not have org/little@" + repo.Commit[:6], "other": "does not have org/little@other",
+	} {
+		opt := options(t, h)
+		c := hub.New(opt)
+		if _, err := c.Pull(t.Context(), name(t, "org/little")); err != nil {
+			t.Fatal(err)
+		}
+		freed, err := c.Remove(name(t, "org/little@"+revision))
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", revision, err)
+			}
+			continue
+		}
+		if err != nil || freed < 3<<20 {
+			t.Errorf("%s: %d bytes freed, %v", revision, freed, err)
+		}
+		if _, err := os.Stat(filepath.Join(opt.Cache, "models--org--little")); err == nil {
+			t.Errorf("%s: the directory is still there", revision)
+		}
+	}
+}

@@ -2,7 +2,11 @@
 
 package hub
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // freeBytes asks for the space that an ordinary user may still fill.
 func freeBytes(path string) (int64, error) {
@@ -12,3 +16,6 @@ func freeBytes(path string) (int64, error) {
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
+
+// full reports whether a disk had no room for what was written, or the user's quota.
+func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -16,6 +16,7 @@ type Stored struct {
 	Commits  []StoredCommit // newest first
 	Bytes    int64          // of all files, each counted once
 	Waiting  int64          // bytes of downloads that are not complete
+	Weights  bool           // one of the commits has all weights of a model, in a format that is supported
 	Modified time.Time
 }
 
@@ -48,7 +49,9 @@ func (h *Hub) List() ([]Stored, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, *s)
+		if len(s.Commits) > 0 || s.Waiting > 0 { // a removal may leave directories
+			all = append(all, *s)
+		}
 	}
 	return all, nil
 }
@@ -79,6 +82,9 @@ func (h *Hub) Show(n Name) (*Stored, error) {
 				s.Bytes += f.Size
 			}
 			counted[f.Hash] = true
+		}
+		if _, err := h.chosen(s.Name, c.Commit, c.Files); err == nil {
+			s.Weights = true
 		}
 		s.Commits = append(s.Commits, c)
 		if c.Modified.After(s.Modified) {

@@ -28,10 +28,10 @@ const (
 	maxSize  = 1 << 44 // bytes of a file
 )
 
-// commit resolves a revision.
-func (h *Hub) commit(ctx context.Context, n Name) (string, error) {
+// commit resolves a revision. cached is as in list.
+func (h *Hub) commit(ctx context.Context, n Name, cached bool) (string, error) {
 	var info struct{ SHA string }
-	if _, err := h.list(ctx, h.api(n)+"/revision/"+url.PathEscape(n.revision()), n.Repository(), &info); err != nil {
+	if _, err := h.list(ctx, cached, h.api(n)+"/revision/"+url.PathEscape(n.revision()), n.Repository(), &info); err != nil {
 		return "", err
 	}
 	if !isHash(info.SHA, 40) {
@@ -74,8 +74,8 @@ func (l *entryList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// tree lists the files of a commit.
-func (h *Hub) tree(ctx context.Context, n Name, commit string) (files []File, err error) {
+// tree lists the files of a commit. cached is as in list.
+func (h *Hub) tree(ctx context.Context, n Name, commit string, cached bool) (files []File, err error) {
 	address := h.api(n) + "/tree/" + commit + "?recursive=true"
 	seen := map[string]bool{}
 	for page := 0; address != ""; page++ {
@@ -83,7 +83,7 @@ func (h *Hub) tree(ctx context.Context, n Name, commit string) (files []File, er
 			return nil, lie("the list of files of %s has more than %d pages", n, maxPages)
 		}
 		var entries entryList
-		next, err := h.list(ctx, address, n.Repository(), &entries)
+		next, err := h.list(ctx, cached, address, n.Repository(), &entries)
 		if err != nil {
 			return nil, err
 		}

@@ -66,8 +66,12 @@ func Parse(name, source string) (*Template, error) {
 	return &Template{t, source}, nil
 }
 
-// Mentions reports whether a word is in the template's text, such as the name of a variable
-// that Input.Extra may set. A word in a text or comment of the template counts, too.
+// HasVariable reports whether the template reads a variable, such as one that Input.Extra
+// may set. Attributes and words in texts do not count.
+func (t *Template) HasVariable(name string) bool { return t.t.Names(name) }
+
+// Mentions reports whether a word is in the template's text, such as the name of an attribute.
+// A word in a text or comment of the template counts, too.
 func (t *Template) Mentions(word string) bool {
 	for rest := t.source; ; {
 		at := strings.Index(rest, word)

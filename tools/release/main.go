@@ -1,5 +1,5 @@
 // Command release builds the archives that users download: the binary of each platform
-// with licence, README and presets, a bill of materials for each, and the checksums.
+// with licence, README, documentation and presets, a bill of materials for each, and the checksums.
 //
 // # Parts
 //
@@ -142,14 +142,30 @@ func contents(binary string) ([]file, error) {
 	if len(presets) == 0 {
 		return nil, errors.New("configs has no presets; run this in the root of the repository")
 	}
+	docs, err := documentation()
+	if err != nil {
+		return nil, err
+	}
 	all := []file{{name: filepath.Base(binary), from: binary, executable: true}}
-	for _, name := range append([]string{"LICENSE", "README.md", "CHANGELOG.md"}, presets...) {
+	for _, name := range slices.Concat([]string{"LICENSE", "README.md", "CHANGELOG.md"}, presets, docs) {
 		all = append(all, file{name: filepath.ToSlash(name), from: name})
 	}
 	for i := range all {
 		if all[i].data, err = os.ReadFile(all[i].from); err != nil {
 			return nil, err
 		}
+	}
+	return all, nil
+}
+
+// documentation are the texts that README.md leads to, with those that they name.
+func documentation() (all []string, err error) {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
 	return all, nil
 }

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,38 @@ func TestArchives(t *testing.T) {
 		if len(read) != 2 || read["folder/troupe"] != "binary" || read["folder/configs/a.yaml"] != "port: 1\n" {
 			t.Errorf("%s: the archive has %q", name, read)
 		}
+	}
+}
+
+// The pages that README.md and the documentation link to are in the archive.
+func TestLinksInTheArchive(t *testing.T) {
+	t.Chdir("../..")
+	binary := filepath.Join(t.TempDir(), "troupe")
+	if err := os.WriteFile(binary, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := contents(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, f := range files {
+		there[f.name] = true
+	}
+	link, links := regexp.MustCompile(`\]\(([^):#]+\.md)(?:#[^)]*)?\)`), 0
+	for _, f := range files {
+		if !strings.HasSuffix(f.name, ".md") {
+			continue
+		}
+		for _, found := range link.FindAllSubmatch(f.data, -1) {
+			if to := path.Join(path.Dir(f.name), string(found[1])); !there[to] {
+				t.Errorf("%s links to %s, which the archive does not have", f.name, to)
+			}
+			links++
+		}
+	}
+	if links < 50 {
+		t.Errorf("only %d links found", links)
 	}
 }
 

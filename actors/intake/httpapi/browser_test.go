@@ -263,6 +263,50 @@ func TestFailuresAndOtherTabs(t *testing.T) {
 	b.until(`[...document.querySelectorAll("#conversations button")].map((b) => b.textContent).join() === "Hello,Of another tab"`)
 }
 
+// Without a key, with a wrong one, and without a server, the page says in plain words what to
+// do. The settings open for the key, and close once it is accepted.
+func TestKeysAndAServerThatIsGone(t *testing.T) {
+	var needed atomic.Bool
+	site := scriptedHandler(func(send func(string)) { send("Hi.") })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if needed.Load() && strings.HasPrefix(r.URL.Path, "/v1/") && r.Header.Get("Authorization") != "Bearer right" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error": {"message": "the API key is missing or wrong; send it as Authorization: Bearer KEY"}}`)
+			return
+		}
+		site.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	b := openBrowser(t, server.URL)
+	says := func(text string, open bool) {
+		t.Helper()
+		b.until(fmt.Sprintf(`document.querySelector("#status").textContent === %q && document.querySelector("#settings").hidden === %v`, text, !open))
+	}
+	key := func(text string) {
+		eval[any](b, fmt.Sprintf(`document.querySelector("#key").value = %q; void document.querySelector("#key").dispatchEvent(new Event("change"))`, text))
+	}
+	needed.Store(true)
+	b.expect("status of 401")
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Hello\r"))
+	says("The server needs an API key. Enter the key in the settings above.", true)
+	key("wrong")
+	says("The server does not accept this API key. Enter the key in the settings above.", true)
+	key("ri…ht")
+	says("The API key has a character that keys do not have. Enter the key in the settings above.", true)
+	key("right")
+	says("", false)
+	b.say("Hello again")
+	// Settings that a person has opened stay open.
+	b.run(chromedp.Click(chromedp.CSS("#settings-button")))
+	key("right")
+	b.until(`document.querySelector("#status").textContent === "" && !document.querySelector("#settings").hidden`)
+	server.CloseClientConnections()
+	server.Close()
+	b.expect("net::ERR_CONNECTION_REFUSED")
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Still there?\r"))
+	says("The server cannot be reached. Check that it is running, then try again.", true)
+}
+
 // pictures are taken for people, if TROUPE_PICTURES names a folder.
 func pictures(b *browser, name string) {
 	b.t.Helper()
@@ -290,6 +334,12 @@ func pictures(b *browser, name string) {
 
 // scripted is a server with the page whose model says what a test wants.
 func scripted(t *testing.T, answer func(send func(text string))) string {
+	server := httptest.NewServer(scriptedHandler(answer))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server.URL
+}
+
+func scriptedHandler(answer func(send func(text string))) http.Handler {
 	p := page.New()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, "") })
@@ -304,9 +354,7 @@ func scripted(t *testing.T, answer func(send func(text string))) string {
 		})
 		fmt.Fprint(w, "data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return server.URL
+	return mux
 }
 
 // Whatever a model writes stays text.

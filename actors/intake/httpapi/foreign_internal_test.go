@@ -183,6 +183,8 @@ func TestThinking(t *testing.T) {
 		{`{"think": "medium"}`, levels, vars{"reasoning_effort": "medium"}, nil},
 		{`{"think": true}`, levels, vars{}, []string{"think"}},
 		{`{"enable_thinking": true}`, "{{ not_enable_thinking }}", vars{}, []string{"enable_thinking"}},
+		{`{"enable_thinking": true}`, "enable_thinking {# enable_thinking #}{{ 'enable_thinking' }}", vars{}, []string{"enable_thinking"}},
+		{`{"thinking": true}`, "{{ messages[0].thinking }}{{ messages[0]['thinking'] }}{% set thinking = 1 %}", vars{}, []string{"thinking"}},
 		{`{"thinking": {"type": "disabled"}}`, switches, vars{"enable_thinking": false}, nil},
 		{`{"thinking": {"type": "enabled", "budget_tokens": 1000}}`, deepseek, vars{"thinking": true}, []string{"thinking.budget_tokens"}},
 		{`{"thinking": true}`, switches, vars{"enable_thinking": true}, nil},

@@ -17,7 +17,21 @@ func acts(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return true
 	}
-	return !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/") && !strings.HasPrefix(r.URL.Path, "/page/")
+	return !opens(r) && !slices.Contains(harmless, r.URL.Path) && !strings.HasPrefix(r.URL.Path, "/v1/models/") && !strings.HasPrefix(r.URL.Path, "/page/")
+}
+
+// texts are the endpoints that a person opens by a link: descriptions of the API, the same
+// for everyone, for which no key is asked.
+var texts = []string{"/docs", "/openapi.json"}
+
+// opens reports whether a browser opens one of the texts in a window, as it does when somebody
+// follows a link of another site. This is safe: the page with the link cannot read the
+// other window, and reading these texts changes nothing. Scripts cannot pretend to it,
+// because a browser sets headers that begin with Sec- itself; their requests have another
+// mode, and frames and objects another destination, so those are refused as before.
+func opens(r *http.Request) bool {
+	return r.Method == http.MethodGet && slices.Contains(texts, r.URL.Path) &&
+		slices.Equal(r.Header.Values("Sec-Fetch-Mode"), []string{"navigate"}) && slices.Equal(r.Header.Values("Sec-Fetch-Dest"), []string{"document"})
 }
 
 // withOrigins refuses what browsers send for pages of foreign origins.

@@ -97,6 +97,43 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// A link of another site may open the descriptions of the API. What its scripts and frames
+// send is refused, and a link opens nothing else.
+func TestLinksOfOtherSites(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	for _, c := range []struct {
+		method, path, mode, dest string
+		want                     int
+	}{
+		{"GET", "/docs", "navigate", "document", 200},
+		{"GET", "/openapi.json", "navigate", "document", 200},
+		{"GET", "/docs", "navigate", "iframe", 403},
+		{"GET", "/docs", "navigate", "object", 403},
+		{"GET", "/docs", "no-cors", "document", 403},
+		{"GET", "/docs", "cors", "empty", 403},
+		{"GET", "/openapi.json", "no-cors", "script", 403},
+		{"GET", "/openapi.json", "", "", 403},
+		{"POST", "/docs", "navigate", "document", 403},
+		{"GET", "/debug/cache", "navigate", "document", 403},
+		{"GET", "/health_generate", "navigate", "document", 403},
+		{"POST", "/flush_cache", "navigate", "document", 403},
+	} {
+		for _, site := range []string{"cross-site", "same-site"} {
+			headers := []string{"Sec-Fetch-Site", site}
+			if c.mode != "" {
+				headers = append(headers, "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)
+			}
+			if a := send(t, s, c.method, c.path, nil, headers...); a.status != c.want {
+				t.Errorf("%s %s from %s, %s as %s: %d, want %d", c.method, c.path, site, c.mode, c.dest, a.status, c.want)
+			}
+		}
+	}
+	status, _ := raw(t, strings.TrimPrefix(s.URL, "http://"), "GET /docs HTTP/1.1\r\nHost: evil.example\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nConnection: close\r\n\r\n")
+	if status != http.StatusForbidden {
+		t.Errorf("under a foreign name: %d", status)
+	}
+}
+
 // A page on another site once could empty the cache of a server without keys.
 func TestAForeignPageDoesNotEmptyTheCache(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})

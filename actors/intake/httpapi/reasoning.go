@@ -43,7 +43,7 @@ func (req *chatRequest) templateArgs(m *Model) (args map[string]any, ignored []s
 	if err != nil {
 		return nil, nil, err
 	}
-	lacks := func(variable string) bool { return m.Template == nil || !m.Template.Mentions(variable) }
+	lacks := func(variable string) bool { return m.Template == nil || !m.Template.HasVariable(variable) }
 	levels, switches := !lacks(varEffort), slices.DeleteFunc(slices.Clone(varsThinking), lacks)
 	t, err := req.reasoning.read(levels, len(switches) > 0)
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/testkit/commandline"
 )
 
@@ -51,5 +53,19 @@ func TestAnInterruptEndsTheAnswerAndNotTheChat(t *testing.T) {
 	}
 	if text := out.text.String(); !strings.Contains(text, "(stopped; this turn was discarded)") || strings.Contains(text, "user: Tell me a story") || !strings.Contains(text, "user: Hello") {
 		t.Errorf("the conversation was\n%s", text)
+	}
+}
+
+// A text that came at once has no speed.
+func TestSpeed(t *testing.T) {
+	u := &node.Usage{Prompt: 7, Completion: 101}
+	for rest, want := range map[time.Duration]string{
+		time.Second:          "101 tokens, 100.0 tokens/s, first token after 50ms; prompt: 7 tokens, 0 of them cached",
+		0:                    "101 tokens, first token after 50ms; prompt: 7 tokens, 0 of them cached",
+		3 * time.Microsecond: "101 tokens, first token after 50ms; prompt: 7 tokens, 0 of them cached",
+	} {
+		if got := speed(u, 50*time.Millisecond, rest); got != want {
+			t.Errorf("%v: %s", rest, got)
+		}
 	}
 }

@@ -1,15 +1,18 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
+	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/lab/load/wire"
 	"github.com/troupe-engine/troupe/lab/serverapi"
 )
@@ -41,10 +44,11 @@ type away struct {
 	server *serverapi.Server
 	model  string
 	body   map[string]any // parameters of each request
+	note   string         // about the choice of the model; "": there was none
 }
 
-// newAway asks a server for its first model.
-func newAway(ctx context.Context, server *serverapi.Server, s node.Sampling) (*away, error) {
+// newAway asks a server for a model; "": for its first one.
+func newAway(ctx context.Context, server *serverapi.Server, model string, s node.Sampling) (*away, error) {
 	text, err := server.Get(ctx, "/v1/models", nil)
 	if err != nil {
 		return nil, err
@@ -53,7 +57,19 @@ func newAway(ctx context.Context, server *serverapi.Server, s node.Sampling) (*a
 	if err := json.Unmarshal(text, &list); err != nil || len(list.Data) == 0 {
 		return nil, fmt.Errorf("the server at %s lists no models; check --url", server.Base)
 	}
-	a := &away{server, list.Data[0].ID, map[string]any{"model": list.Data[0].ID, "stream": true, "stream_options": map[string]any{"include_usage": true}}}
+	var ids []string
+	for _, m := range list.Data {
+		ids = append(ids, m.ID)
+	}
+	note := ""
+	switch {
+	case model == "" && len(ids) > 1:
+		note = fmt.Sprintf("Using the model %s. The server also has %s; choose one with --model", ids[0], some(ids[1:]))
+	case model != "" && !slices.Contains(ids, model):
+		return nil, fmt.Errorf("the server at %s does not have the model %q; it has %s", server.Base, model, some(ids))
+	}
+	model = cmp.Or(model, ids[0])
+	a := &away{server, model, map[string]any{"model": model, "stream": true, "stream_options": map[string]any{"include_usage": true}}, note}
 	if s.MaxTokens > 0 {
 		a.body["max_tokens"] = s.MaxTokens
 	}
@@ -63,6 +79,15 @@ func newAway(ctx context.Context, server *serverapi.Server, s node.Sampling) (*a
 		}
 	}
 	return a, nil
+}
+
+// some lists names, but not hundreds.
+func some(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", more))
+	}
+	return configs.List(names, "and")
 }
 
 func (a *away) name() string { return a.model + " at " + a.server.Base.String() }

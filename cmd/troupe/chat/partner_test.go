@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -77,5 +78,38 @@ func TestChatOutlivesItsServer(t *testing.T) {
 	}
 	if len(bodies) != 2 || bodies[0] != bodies[1] {
 		t.Errorf("the requests were %q", bodies)
+	}
+}
+
+// Of several models the first one is used, which is said; --model chooses another.
+func TestChatChoosesAModel(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"data": [{"id": "a"}, {"id": "org/b"}, {"id": "c"}]}`))
+			return
+		}
+		var body struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		asked = append(asked, body.Model)
+		_, _ = w.Write([]byte("data: [DONE]\n\n"))
+	}))
+	defer server.Close()
+	chat := func(args ...string) (string, error) {
+		return commandline.Run(t, cli.Root("test", New()), "Hello!\n", append([]string{"chat", "--url", server.URL}, args...)...)
+	}
+	const note = "Using the model a. The server also has org/b and c; choose one with --model\n"
+	for _, c := range []struct {
+		args  []string
+		model string
+		note  bool
+	}{{nil, "a", true}, {[]string{"--model", "org/b"}, "org/b", false}, {[]string{"--model-path", "c"}, "c", false}, {[]string{"org/b"}, "org/b", false}} {
+		asked = nil
+		if out, err := chat(c.args...); err != nil || len(asked) != 1 || asked[0] != c.model || strings.HasPrefix(out, note) != c.note {
+			t.Errorf("%q: asked for %q, %v: %s", c.args, asked, err, out)
+		}
+	}
+	if _, err := chat("--model", "d"); err == nil || !strings.HasSuffix(err.Error(), `does not have the model "d"; it has a, org/b and c`) {
+		t.Errorf("another model: %v", err)
 	}
 }

@@ -129,10 +129,12 @@ func (t *talk) say(ctx context.Context, text string) (answered bool, err error) 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer cli.CatchInterrupt(ctx, stop)()
-	start, first := time.Now(), time.Time{}
+	start, first, last := time.Now(), time.Time{}, time.Time{} // of the texts
 	answer, err := t.with.answer(ctx, messages, func(s string) error {
-		if first.IsZero() && s != "" {
-			first = time.Now()
+		if s != "" {
+			if last = time.Now(); first.IsZero() {
+				first = last
+			}
 		}
 		_, err := io.WriteString(t.out, t.filter(s))
 		return err
@@ -150,16 +152,21 @@ func (t *talk) say(ctx context.Context, text string) (answered bool, err error) 
 		return false, nil
 	}
 	if t.terminal {
-		fmt.Fprintf(t.out, "(%s)\n", speed(&answer.Usage, first.Sub(start), time.Since(first)))
+		fmt.Fprintf(t.out, "(%s)\n", speed(&answer.Usage, first.Sub(start), last.Sub(first)))
 	}
 	t.history = append(messages, node.Message{Role: "assistant", Content: answer.Text})
 	return true, nil
 }
 
-// speed describes an answer: the rate is that of the tokens after the first one.
+// leastTime is the time per token below which a text did not come as it was decoded, but at
+// once, as from a proxy that collects answers.
+const leastTime = 20 * time.Microsecond
+
+// speed describes an answer: the rate is that of the tokens after the first one. Without a
+// time that can be measured, there is none.
 func speed(u *node.Usage, first, rest time.Duration) string {
 	text := fmt.Sprintf("%d tokens", u.Completion)
-	if u.Completion > 1 && rest > 0 {
+	if u.Completion > 1 && rest >= time.Duration(u.Completion-1)*leastTime {
 		text += fmt.Sprintf(", %.1f tokens/s", float64(u.Completion-1)/rest.Seconds())
 	}
 	return text + fmt.Sprintf(", first token after %s; prompt: %d tokens, %d of them cached", max(first, 0).Round(time.Millisecond), u.Prompt, u.Cached)

@@ -36,6 +36,9 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if remedy := foreignCommand(c, args[0]); remedy != "" {
+		return fmt.Errorf("unknown command %q; %s", args[0], remedy)
+	}
 	var names []string
 	for _, below := range c.Commands() {
 		names = append(names, below.Name())

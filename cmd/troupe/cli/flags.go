@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,8 +32,14 @@ func FlagError(err error, flags *pflag.FlagSet, helper string) error {
 		return fmt.Errorf("--%s is %q; it must be %s", f.Name, invalid.GetValue(), configs.Wanted(f.Value.Type()))
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
+	if !ok {
 		return err
+	}
+	if remedy := foreignFlag(unknown, flags); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	if unknown.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("%w; `%s --help` lists the flags", err, helper)
 	}
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -51,11 +58,11 @@ func FlagGroup(c *cobra.Command, add func(*pflag.FlagSet)) *pflag.FlagSet {
 	return group
 }
 
-// RefuseFlags returns an error if one of these flags was given. why completes a
-// sentence that begins with the flag.
-func RefuseFlags(group *pflag.FlagSet, why string) (err error) {
+// RefuseFlags returns an error if one of these flags was given, except some. why completes
+// a sentence that begins with the flag.
+func RefuseFlags(group *pflag.FlagSet, why string, except ...string) (err error) {
 	group.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && err == nil {
+		if f.Changed && err == nil && !slices.Contains(except, f.Name) {
 			err = fmt.Errorf("--%s %s", f.Name, why)
 		}
 	})

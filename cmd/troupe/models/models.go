@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
-	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/internal/hub"
 )
 
@@ -31,16 +30,15 @@ func oneModel(c *cobra.Command, args []string) error {
 }
 
 // named reads a model's name, which may be an alias of the settings.
-func named(c *cobra.Command, text string) (hub.Name, *configs.Config, error) {
+func named(c *cobra.Command, text string) (hub.Name, error) {
 	cfg, err := cli.Config(c)
 	if err != nil {
-		return hub.Name{}, nil, err
+		return hub.Name{}, err
 	}
 	if target := cfg.Alias(text); target != "" {
 		text = target
 	}
-	n, err := hub.Parse(text)
-	return n, cfg, err
+	return hub.Parse(text)
 }
 
 // client returns a client of the hub.

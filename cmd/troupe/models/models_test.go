@@ -2,6 +2,8 @@ package models
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,19 +14,25 @@ import (
 // run executes a command line.
 func run(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
+	return runWith(t.Context(), args...)
+}
+
+func runWith(ctx context.Context, args ...string) (out string, err error) {
 	var text bytes.Buffer
 	root := cli.Root("test", New()...)
 	root.SetArgs(args)
 	root.SetOut(&text)
 	root.SetErr(&text)
-	err = root.ExecuteContext(t.Context())
+	err = root.ExecuteContext(ctx)
 	return text.String(), err
 }
 
 // A model is pulled, listed, shown and removed. The config.json beside GGUF files does not
 // matter, although Troupe could not serve it.
 func TestAModelsLife(t *testing.T) {
-	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"config.json": []byte(`{"model_type": "mamba"}`), "a-Q4_K_M.gguf": bytes.Repeat([]byte("a"), 5000), "a-Q8_0.gguf": bytes.Repeat([]byte("b"), 9000)}})
+	mamba := []byte(`{"model_type": "mamba"}`)
+	h := hubtest.Start(t, &hubtest.Repo{Name: "org/mamba", Files: map[string][]byte{"config.json": mamba, "tokenizer.json": []byte("{}"), "model.safetensors": []byte("x")}},
+		&hubtest.Repo{Name: "org/little", Files: map[string][]byte{"config.json": mamba, "a-Q4_K_M.gguf": bytes.Repeat([]byte("a"), 5000), "a-Q8_0.gguf": bytes.Repeat([]byte("b"), 9000)}})
 	t.Setenv("HF_ENDPOINT", h.URL)
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
 	t.Setenv("TROUPE_MODEL_ALIASES", "short=org/little:Q8_0")
@@ -43,6 +51,11 @@ func TestAModelsLife(t *testing.T) {
 		{"show short --json", []string{`"path": "a-Q8_0.gguf"`}, false},
 		{"rm short", []string{"removed org/little:Q8_0: 8.8 KiB freed"}, false},
 		{"rm org/little", []string{"removed org/little: 4.9 KiB freed"}, false},
+		{"pull org/mamba", []string{"mamba"}, true},
+		{"list", []string{"org/mamba", "no weights that Troupe can load"}, false},
+		{"list --json", []string{`"has_weights": false`}, false},
+		{"rm org/mamba", []string{"removed org/mamba"}, false},
+		{"list", []string{"no models are in the cache"}, false},
 		{"show org/little", []string{"org/little is not in the cache", "troupe list"}, true},
 		{"pull", []string{"pull needs one model"}, true},
 		{"pull ./x", []string{"write ORG/REPO"}, true},
@@ -60,5 +73,18 @@ func TestAModelsLife(t *testing.T) {
 				t.Errorf("troupe %s prints %q, want %q", step.args, out, want)
 			}
 		}
+	}
+}
+
+// A pull that is interrupted says how to go on.
+func TestAnInterruptedPull(t *testing.T) {
+	h := hubtest.Start(t, &hubtest.Repo{Name: "org/little", Files: map[string][]byte{"a.gguf": bytes.Repeat([]byte("a"), 5000)}})
+	t.Setenv("HF_ENDPOINT", h.URL)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	h.SetFault(hubtest.OnFiles(func(*hubtest.Call) bool { cancel(); return false }))
+	out, err := runWith(ctx, "pull", "org/little")
+	if !errors.Is(err, context.Canceled) || !strings.Contains(out, "Run the same command again to continue.") {
+		t.Errorf("%v: %q", err, out)
 	}
 }

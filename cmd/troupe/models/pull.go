@@ -1,6 +1,8 @@
 package models
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,7 +32,7 @@ func newPull() *cobra.Command {
 			"directory, HF_ENDPOINT the address of a mirror.",
 		Example: "  troupe pull Qwen/Qwen2.5-0.5B-Instruct\n  troupe pull Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -39,6 +41,9 @@ func newPull() *cobra.Command {
 				return err
 			}
 			p, err := h.Pull(c.Context(), n)
+			if errors.Is(err, context.Canceled) {
+				fmt.Fprint(c.ErrOrStderr(), "\nThe model is not complete. Run the same command again to continue.\n")
+			}
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ type listed struct {
 	Model    string    `json:"model"`
 	Bytes    int64     `json:"bytes"`
 	Waiting  int64     `json:"incomplete_bytes,omitempty"`
+	Weights  bool      `json:"has_weights"` // all of a model, in a format that is supported
 	Commits  int       `json:"commits"`
 	Modified time.Time `json:"modified"`
 }
@@ -37,7 +38,7 @@ func newList() *cobra.Command {
 			}
 			lines := []listed{}
 			for _, s := range all {
-				lines = append(lines, listed{s.Name.String(), s.Bytes, s.Waiting, len(s.Commits), s.Modified})
+				lines = append(lines, listed{s.Name.String(), s.Bytes, s.Waiting, s.Weights, len(s.Commits), s.Modified})
 			}
 			if len(lines) == 0 && !asJSON {
 				_, err := fmt.Fprintln(c.OutOrStdout(), "no models are in the cache; troupe pull ORG/REPO downloads one")
@@ -47,8 +48,11 @@ func newList() *cobra.Command {
 				fmt.Fprintln(w, "MODEL\tSIZE\tMODIFIED")
 				for _, l := range lines {
 					note := ""
-					if l.Waiting > 0 {
+					switch {
+					case l.Waiting > 0:
 						note = fmt.Sprintf("\tunfinished download: %s", units.Bytes(l.Waiting))
+					case !l.Weights:
+						note = "\tno weights that Troupe can load"
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s%s\n", l.Model, units.Bytes(l.Bytes), l.Modified.Local().Format("2006-01-02 15:04"), note)
 				}
@@ -78,7 +82,7 @@ func newShow() *cobra.Command {
 		Use: "show MODEL", Short: "Show the revisions and files of a cached model", Args: oneModel,
 		Example: "  troupe show Qwen/Qwen2.5-0.5B-Instruct",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -128,7 +132,7 @@ func newRemove() *cobra.Command {
 			"Files that another revision uses stay. Other programs that use Hugging Face's libraries share this cache.",
 		Example: "  troupe rm Qwen/Qwen2.5-0.5B-Instruct\n  troupe rm Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, _, err := named(c, args[0])
+			n, err := named(c, args[0])
 			if err != nil {
 				return err
 			}

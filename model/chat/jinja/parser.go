@@ -19,7 +19,12 @@ type Template struct {
 	body []stmt
 	// standIns are the characters U+FDD0 to U+FDEF in its texts, one bit each.
 	standIns uint32
+	// names are its names, except those of attributes, filters and arguments.
+	names map[string]bool
 }
+
+// Names reports whether a name that may be a variable's is in the template.
+func (t *Template) Names(name string) bool { return t.names[name] }
 
 // Parse reads a template. Errors are *Error, SyntaxError or LimitError, with the line.
 func Parse(name, source string) (t *Template, err error) {
@@ -40,9 +45,13 @@ func Parse(name, source string) (t *Template, err error) {
 	if len(p.unknown) > 0 {
 		panic(p.unknown[0])
 	}
-	t = &Template{name: name, body: body}
-	for _, tok := range p.toks {
+	t = &Template{name: name, body: body, names: map[string]bool{}}
+	is := func(i int, op string) bool { return p.toks[i].kind == tokOp && p.toks[i].text == op }
+	for i, tok := range p.toks {
 		t.standIns |= standInsOf(tok.text)
+		if tok.kind == tokName && !is(i-1, ".") && !is(i-1, "|") && !is(i+1, "=") { // a tag begins before it, and tokEOF follows
+			t.names[tok.text] = true
+		}
 	}
 	return t, nil
 }

@@ -14,6 +14,7 @@ if (list.length === 0) list.unshift(store.create());
 let current = list[0];
 let running = null; // AbortController of the answer that comes
 let editing = -1; // index of the message that is edited in the composer; -1: none
+let keyAsked = false; // the settings are open only because the server needs a key
 let sending = false; // the last key was the one that sends
 
 function say(text, bad = false) {
@@ -97,12 +98,15 @@ async function answer(before = null) {
   say("Waiting for the model…");
   $("messages").append(live.element);
   scroll(true);
-  let first = 0, finish = "", usage = null, failed = null;
+  let first = 0, last = 0, finish = "", usage = null, failed = null; // first, last: times of texts
   try {
     for await (const part of chat(body, abort.signal)) {
-      if (!first && (part.content || part.reasoning)) {
-        first = performance.now();
-        say("");
+      if (part.content || part.reasoning) {
+        last = performance.now();
+        if (!first) {
+          first = last;
+          say("");
+        }
       }
       live.add(part);
       finish = part.finish || finish;
@@ -125,7 +129,7 @@ async function answer(before = null) {
   if (live.content || live.thoughts) {
     const m = { role: "assistant", content: live.content };
     if (live.thoughts) m.thinking = live.thoughts;
-    m.note = note(usage, first - started, performance.now() - first, stopped ? "stopped" : failed ? "incomplete" : finish);
+    m.note = note(usage, first - started, last - first, stopped ? "stopped" : failed ? "incomplete" : finish);
     conversation.messages.push(m);
   } else if (before) {
     conversation.messages.push(before);
@@ -135,18 +139,19 @@ async function answer(before = null) {
   showList();
   showMessages();
   if (failed && !stopped) {
-    say(failed.message, true);
-    if (failed.status === 401) needsKey();
+    sayFailed(failed);
   } else {
     say(fault, fault !== "");
   }
 }
 
+// note describes an answer. A text that came at once, as from a proxy, at more than 50 tokens
+// per ms, has no speed.
 function note(usage, wait, time, finish) {
   const parts = [];
   if (usage) {
     parts.push(`${usage.completion_tokens} tokens`);
-    if (usage.completion_tokens > 1 && time > 0) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
+    if (usage.completion_tokens > 1 && time * 50 >= usage.completion_tokens - 1) parts.push(`${(((usage.completion_tokens - 1) * 1000) / time).toFixed(1)} tokens/s`);
   }
   if (wait > 0) parts.push(`first token after ${Math.round(wait)} ms`);
   if (finish === "length") parts.push("stopped at the token limit");
@@ -154,9 +159,22 @@ function note(usage, wait, time, finish) {
   return parts.join(", ");
 }
 
+function sayFailed(e) {
+  say(e.status === 401 ? `${e.message} Enter the key in the settings above.` : e.message, true);
+  if (e.status === 401) needsKey();
+}
+
+// needsKey opens the settings for the key, and accepted closes them again.
 function needsKey() {
+  keyAsked ||= $("settings").hidden;
   settings(true);
   $("key").focus();
+}
+
+function accepted() {
+  if (!keyAsked) return;
+  settings(false);
+  if (!onBoard()) $("text").focus();
 }
 
 function send() {
@@ -207,6 +225,7 @@ function grow() {
 }
 
 function settings(show) {
+  if (!show) keyAsked = false;
   $("settings").hidden = !show;
   $("settings-button").setAttribute("aria-expanded", String(show));
 }
@@ -221,9 +240,9 @@ async function connect() {
     const found = await models();
     $("model").replaceChildren(...found.map((m) => new Option(m.id, m.id)));
     say("");
+    if (!onBoard()) accepted();
   } catch (e) {
-    say(e.status ? e.message : "The server cannot be reached. Is it still running?", true);
-    if (e.status === 401) needsKey();
+    sayFailed(e);
     if (e.status === 503) setTimeout(connect, 2000);
   }
 }
@@ -286,17 +305,19 @@ $("delete").addEventListener("click", () => {
   keep();
 });
 
+const onBoard = () => location.hash === "#board";
+
 // view shows the chat or the board, as the address says. The board is read only while it
 // is shown.
 function view() {
-  const onBoard = location.hash === "#board";
-  document.body.classList.toggle("on-board", onBoard);
-  $("board").hidden = !onBoard;
+  const shown = onBoard();
+  document.body.classList.toggle("on-board", shown);
+  $("board").hidden = !shown;
   for (const link of $("views").querySelectorAll("a")) {
-    if (link.hash === (onBoard ? "#board" : "#chat")) link.setAttribute("aria-current", "page");
+    if (link.hash === (shown ? "#board" : "#chat")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (onBoard && !document.hidden) board.start(needsKey);
+  if (shown && !document.hidden) board.start(needsKey, accepted);
   else board.stop();
 }
 addEventListener("hashchange", view);

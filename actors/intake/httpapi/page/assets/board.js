@@ -49,10 +49,10 @@ function table(body, rows, each) {
   });
 }
 
-export function start(needsKey) {
+export function start(needsKey, accepted) {
   if (abort) return;
   abort = new AbortController();
-  read(abort.signal, needsKey);
+  read(abort.signal, needsKey, accepted);
 }
 
 export function stop() {
@@ -60,13 +60,14 @@ export function stop() {
   abort = null;
 }
 
-async function read(signal, needsKey) {
+async function read(signal, needsKey, accepted) {
   say("Connecting…");
   while (!signal.aborted) {
     try {
       for await (const next of frames(signal)) {
         if (signal.aborted) return;
         if (next.error) throw Object.assign(new Error(next.error.message), { status: keyErrors.includes(next.error.code) ? 403 : 500 });
+        accepted();
         take(next);
       }
       if (!signal.aborted) say("The server ended the stream. Reconnecting…", true);

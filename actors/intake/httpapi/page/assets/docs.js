@@ -49,7 +49,9 @@ function endpoint(path, method, op) {
 }
 
 async function show() {
-  const response = await fetch("openapi.json");
+  const response = await fetch("openapi.json").catch(() => {
+    throw new Error("the server cannot be reached");
+  });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const api = await response.json(), groups = new Map();
   const first = ([path]) => (path.startsWith("/v1/c") ? 0 : 1);
@@ -69,5 +71,5 @@ async function show() {
 }
 
 show().catch((e) => {
-  document.getElementById("status").textContent = `Cannot load the description of the API: ${e.message}. Is the server still running?`;
+  document.getElementById("status").textContent = `Cannot load the description of the API: ${e.message}. Check that the server is running, then reload the page.`;
 });

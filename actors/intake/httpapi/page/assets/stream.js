@@ -8,9 +8,26 @@ export class ServerError extends Error {
   }
 }
 
-const headers = () => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
+function headers() {
+  const k = key.get();
+  if (/[^!-~]/.test(k)) throw new ServerError(401, "The API key has a character that keys do not have.");
+  return k ? { Authorization: `Bearer ${k}` } : {};
+}
+
+// ask is fetch whose errors are for people: browsers say "Failed to fetch", "Load failed" and
+// the like. Status 0 means that there was no answer.
+async function ask(path, options) {
+  const all = { ...options, headers: { ...options?.headers, ...headers() } };
+  try {
+    return await fetch(path, all);
+  } catch (e) {
+    if (e.name === "AbortError") throw e;
+    throw new ServerError(0, "The server cannot be reached. Check that it is running, then try again.");
+  }
+}
 
 async function failure(response) {
+  if (response.status === 401) return new ServerError(401, key.get() ? "The server does not accept this API key." : "The server needs an API key.");
   let message = `The server answered with status ${response.status}.`;
   try {
     const body = await response.json();
@@ -22,15 +39,15 @@ async function failure(response) {
 }
 
 export async function models() {
-  const response = await fetch("v1/models", { headers: headers() });
+  const response = await ask("v1/models");
   if (!response.ok) throw await failure(response);
   return (await response.json()).data;
 }
 
 // chat yields {content, reasoning, finish, usage}, each as far as it is there.
 export async function* chat(body, signal) {
-  const response = await fetch("v1/chat/completions", {
-    method: "POST", signal, headers: { "Content-Type": "application/json", ...headers() },
+  const response = await ask("v1/chat/completions", {
+    method: "POST", signal, headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
   });
   if (!response.ok) throw await failure(response);
@@ -41,12 +58,12 @@ export async function* chat(body, signal) {
     const choice = event.choices?.[0];
     yield { content: choice?.delta?.content ?? "", reasoning: choice?.delta?.reasoning_content ?? choice?.delta?.reasoning ?? "", finish: choice?.finish_reason, usage: event.usage };
   }
-  throw new ServerError(0, "The answer ended early. Regenerate it.");
+  throw new ServerError(0, "The answer ended early. Try again.");
 }
 
 // frames yields what the board shows, several times a second.
 export async function* frames(signal) {
-  const response = await fetch("v1/board", { signal, headers: headers() });
+  const response = await ask("v1/board", { signal });
   if (!response.ok) throw await failure(response);
   for await (const data of events(response.body)) yield JSON.parse(data);
 }
@@ -57,7 +74,9 @@ export async function* events(stream) {
   let parts = [], data = [];
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch((e) => {
+        throw e.name === "AbortError" ? e : new ServerError(0, "The connection to the server was lost. Check that it is running, then try again.");
+      });
       if (done) return;
       let from = 0;
       for (let at; (at = value.indexOf("\n", from)) >= 0; from = at + 1) {
