@@ -19,7 +19,10 @@ func systemMemory() (gpu.Memory, error) { return linuxMemory(os.DirFS("/")) }
 func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
-		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: %w; mount /proc and make it readable", err)
+		if p, is := errors.AsType[*fs.PathError](err); is {
+			err = p.Err
+		}
+		return gpu.Memory{}, fmt.Errorf("cpu device: cannot determine the available memory: /proc/meminfo cannot be read: %w; mount /proc and make it readable", err)
 	}
 	m := gpu.Memory{Source: "MemAvailable"}
 	m.Total, m.Available = field(info, "MemTotal:")<<10, field(info, "MemAvailable:")<<10

@@ -68,10 +68,10 @@ func newPool(m *model, spec gpu.PoolSpec) (_ *pool, err error) {
 	}
 	o.splits = splits{multiprocessors: processors, context: o.stride * spec.PageSize}
 	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
-	if o.work, err = take(d, "the sums of segments", work, smaller); err != nil {
+	if o.work, err = take(d, "the partial sums of products and attention", work, smaller); err != nil {
 		return nil, err
 	}
-	if o.arrived, err = take(d, "counters", 4*int64(counters), smaller); err != nil {
+	if o.arrived, err = take(d, "the counters of blocks", 4*int64(counters), smaller); err != nil {
 		return nil, err
 	}
 	return o, m.stream.Fill(o.arrived, 0, o.arrived.Size(), 0)
