@@ -43,12 +43,7 @@ func loaded(t *testing.T, o Options, s gputest.Shape, spec gpu.PoolSpec) *model 
 func kernelsOf(list []launch, rows int) string {
 	var names []string
 	for i := range list {
-		for _, f := range list[i].forms {
-			if f.rows == 0 || rows <= f.rows {
-				names = append(names, f.function.Name())
-				break
-			}
-		}
+		names = append(names, list[i].form(rows).function.Name())
 	}
 	return strings.Join(names, " ")
 }

@@ -17,9 +17,9 @@ const kernelVersion = 2
 const widestHead = 256
 
 type device struct {
-	info   gpu.Info
-	worker *worker
-	plain  bool
+	info    gpu.Info
+	worker  *worker
+	options Options
 }
 
 // New opens a device: it loads the driver and makes the device's context, which takes up to
@@ -48,7 +48,7 @@ func New(o Options) (Device, error) {
 		info.Inputs = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16}
 		info.Attention = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16, gpu.I8: gpu.BF16}
 	}
-	return &device{worker: w, info: info, plain: o.Plain}, nil
+	return &device{worker: w, info: info, options: o}, nil
 }
 
 // List describes all devices that the driver has, also those that cannot be used.

@@ -33,3 +33,8 @@ func lacking(err error, what string, bytes, free int64, remedy string) error {
 	}
 	return fmt.Errorf("%s needs %s of the device's memory, but only %s are free: %s: %w", what, units.Bytes(bytes), units.Bytes(free), remedy, err)
 }
+
+// cannotCompute says how large a step was that failed.
+func cannotCompute(sequences int, err error) error {
+	return fmt.Errorf("cannot compute %s: %w", units.Count(sequences, "sequence"), err)
+}

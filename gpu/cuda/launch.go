@@ -34,16 +34,22 @@ const (
 )
 
 // launch adds a kernel over some rows to the stream; none: nothing.
-func (m *model) launch(l *launch, rows int) error {
-	if rows == 0 || l.when == someAlone && !m.step.alone || l.when == somePrompt && !m.step.prompt {
+func (s *step) launch(l *launch, rows int) error {
+	if rows == 0 || l.when == someAlone && !s.alone || l.when == somePrompt && !s.prompt {
 		return nil
 	}
+	f := l.form(rows)
+	return s.model.stream.Launch(f.function, f.grid(rows), driver.Dim{X: f.block}, f.shared, f.arguments)
+}
+
+// form is how a launch is done for some rows. The last form is for any number.
+func (l *launch) form(rows int) *form {
 	for i := range l.forms {
 		if f := &l.forms[i]; f.rows == 0 || rows <= f.rows {
-			return m.stream.Launch(f.function, f.grid(rows), driver.Dim{X: f.block}, f.shared, f.arguments)
+			return f
 		}
 	}
-	return nil // not reached: the last form is for any number
+	panic("cuda: a launch has no form for any number of rows")
 }
 
 // launchOf is a launch of one form.

@@ -46,7 +46,7 @@ func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 
 // load runs on the worker.
 func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (_ *model, err error) {
-	m := &model{program: p, plainOnly: d.plain, worker: d.worker, device: d.worker.device}
+	m := &model{program: p, options: d.options, worker: d.worker, device: d.worker.device}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.free())

@@ -16,41 +16,28 @@ import (
 // model implements gpu.Model. Its fields but the queue belong to the worker while a function
 // of the model runs there.
 type model struct {
-	program   *gpu.Program
-	plainOnly bool // Options.Plain
-	worker    *worker
-	device    *driver.Device
-	kernels   *kernelSet
-	stream    *driver.Stream
-	weights   weights
-	ropes     []*ropeTable
-	pool      *pool
-	rows      *rows.Table // nil before NewPool
+	program *gpu.Program
+	options Options
+	worker  *worker
+	device  *driver.Device
+	kernels *kernelSet
+	stream  *driver.Stream
+	weights weights
+	ropes   []*ropeTable
+	pool    *pool
+	rows    *rows.Table // nil before NewPool
 	compiled
-	step  step
+	graphs graphs
+	flow
 	bytes atomic.Pointer[map[string]int64] // of Bytes
 	*stepqueue.Queue
 }
 
 // begin starts the model after its weights are there.
 func (m *model) begin() {
-	m.step.model = m
+	m.flow.init(m)
 	m.countBytes()
-	m.Queue = stepqueue.New(m.run)
-}
-
-// run does a step, on the queue's goroutine.
-func (m *model) run(b *gpu.StepBatch) (result *gpu.StepResult, err error) {
-	if err := m.worker.do(func() (err error) {
-		if m.pool != nil {
-			m.pool.forget(b)
-		}
-		result, err = m.rows.Run(b, m.step.run)
-		return err
-	}); err != nil {
-		return nil, marked(err)
-	}
-	return result, nil
+	m.Queue = stepqueue.NewAhead(m.beginStep, m.endStep)
 }
 
 // NewPool implements gpu.Model.
@@ -81,10 +68,12 @@ func (m *model) makePool(spec gpu.PoolSpec) (err error) {
 	if err := m.makeRopes(spec.Context); err != nil {
 		return err
 	}
-	if err := m.step.reserve(m.pool); err != nil {
-		return err
+	for i := range m.steps {
+		if err := m.steps[i].reserve(); err != nil {
+			return err
+		}
 	}
-	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.step.headers.Address()}
+	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.pool.headers.Address()}
 	if m.compiled, err = c.compile(); err != nil {
 		return err
 	}
@@ -126,9 +115,13 @@ func (m *model) makeRopes(context int) error {
 
 func (m *model) freePool() error {
 	m.rows, m.compiled = nil, compiled{}
-	err := errors.Join(m.step.free(), m.pool.free())
+	errs := []error{m.graphs.free()}
+	for i := range m.steps {
+		errs = append(errs, m.steps[i].free())
+	}
+	errs = append(errs, m.pool.free())
 	m.pool = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // free closes everything that the model has on the device.
@@ -149,7 +142,9 @@ func (m *model) countBytes() {
 	}
 	if m.pool != nil {
 		m.pool.bytes(all)
-		m.step.bytes(all)
+		for i := range m.steps {
+			m.steps[i].bytes(all)
+		}
 	}
 	m.bytes.Store(&all)
 }

@@ -30,7 +30,8 @@ type pool struct {
 	work     *driver.Memory // sums of segments: see splits
 	arrived  *driver.Memory // int32 counters of blocks, zeros between launches
 	splits   splits
-	tile     int // rows of a buffer per output
+	headers  *driver.Memory // stepHeader by tile, at a fixed address
+	tile     int            // rows of a buffer per output
 	scratch  *driver.Memory
 	samplers int            // blocks that sample at once; each has a part of scratch
 	tables   *driver.Memory // page table [row][stride], then the last token sampled for each row
@@ -72,6 +73,9 @@ func newPool(m *model, spec gpu.PoolSpec) (_ *pool, err error) {
 		return nil, err
 	}
 	if o.arrived, err = take(d, "the counters of blocks", 4*int64(counters), smaller); err != nil {
+		return nil, err
+	}
+	if o.headers, err = take(d, "the headers of steps", int64(per(spec.StepTokens, o.tile))*headerBytes, "lower chunked-prefill-size"); err != nil {
 		return nil, err
 	}
 	return o, m.stream.Fill(o.arrived, 0, o.arrived.Size(), 0)
@@ -184,7 +188,7 @@ func (o *pool) free() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range []*driver.Memory{o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
+	for _, m := range []*driver.Memory{o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
 		errs = append(errs, m.Close())
 	}
 	return errors.Join(errs...)
@@ -193,7 +197,7 @@ func (o *pool) free() error {
 func (o *pool) bytes(all map[string]int64) {
 	all["kv"] = o.kv.Size()
 	all["activations"] = o.buffers.Size()
-	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size()
+	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size()
 }
 
 // typeName is how kernels call a type of weights or of a pool.

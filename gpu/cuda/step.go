@@ -33,10 +33,11 @@ type tile struct {
 // Scores and Logits point to.
 type step struct {
 	model     *model
-	headers   *driver.Memory // stepHeader by tile, at a fixed address
-	in, out   exchange       // all else that is uploaded, and what comes back
-	kept      exchange       // logits that are wanted: only the host's part
+	in, out   exchange // what is uploaded, and what comes back
+	kept      exchange // logits that are wanted: only the host's part
+	computed  *driver.Event
 	sequences []rows.Sequence
+	err       error // why the device does not have all of the step
 
 	tokenID, tokenPosition, tokenRow, outputToken []int32
 	outputs                                       []output
@@ -53,61 +54,57 @@ type step struct {
 	alone, prompt                                 bool // there is a sequence with one token; with several
 }
 
-// reserve takes the memory of headers for a pool.
-func (s *step) reserve(o *pool) (err error) {
-	tiles := (o.spec.StepTokens + o.tile - 1) / o.tile
-	s.headers, err = take(s.model.device, "the headers of steps", int64(tiles)*headerBytes, "lower chunked-prefill-size")
+// reserve takes what a step needs besides the memory of its data.
+func (s *step) reserve() (err error) {
+	s.computed, err = s.model.device.NewEvent(driver.EventOptions{Sleep: true})
 	return err
 }
 
 func (s *step) free() error {
-	err := errors.Join(s.headers.Close(), s.in.free(), s.out.free(), s.kept.free())
-	s.headers = nil
+	err := errors.Join(s.computed.Close(), s.in.free(), s.out.free(), s.kept.free())
+	s.computed = nil
 	return err
 }
 
 func (s *step) bytes(all map[string]int64) {
-	all["workspace"] += s.headers.Size() + s.in.deviceBytes() + s.out.deviceBytes()
+	all["workspace"] += s.in.deviceBytes() + s.out.deviceBytes()
 }
 
-// run computes the sequences of a step. It runs on the worker.
-func (s *step) run(sequences []rows.Sequence) error {
+// start gives the device all of a step. It runs on the worker.
+func (s *step) start(sequences []rows.Sequence) error {
 	s.sequences = sequences
-	defer func() { s.sequences = nil }()
 	s.prepare()
-	err := s.compute()
-	if err == nil {
-		err = s.take()
-	}
-	if err != nil {
-		return fmt.Errorf("cannot compute %d sequences: %w", len(sequences), err)
-	}
-	return nil
-}
-
-// compute uploads, launches everything, and waits for the results.
-func (s *step) compute() error {
 	if err := s.upload(); err != nil {
 		return err
 	}
 	m := s.model
+	var err error
+	if rows := s.graphRows(); rows > 0 {
+		err = m.graphs.launch(s, rows)
+	} else {
+		err = s.compute()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.out.download(m.stream); err != nil {
+		return err
+	}
+	return m.stream.Record(s.computed)
+}
+
+// compute launches the kernels one by one.
+func (s *step) compute() error {
+	m := s.model
 	for i := range m.body {
-		if err := m.launch(&m.body[i], len(s.tokenID)); err != nil {
+		if err := s.launch(&m.body[i], len(s.tokenID)); err != nil {
 			return err
 		}
 	}
 	kept := int64(0)
 	for i := range s.tiles {
 		t := &s.tiles[i]
-		for j := range m.tails[i] {
-			if err := m.launch(&m.tails[i][j], t.outputs); err != nil {
-				return err
-			}
-		}
-		if err := m.launch(&m.draws[i][0], t.samples); err != nil {
-			return err
-		}
-		if err := m.launch(&m.draws[i][1], t.scores+t.samples); err != nil {
+		if err := s.tail(i, t.outputs, t.samples, t.scores+t.samples); err != nil {
 			return err
 		}
 		var err error
@@ -115,10 +112,21 @@ func (s *step) compute() error {
 			return err
 		}
 	}
-	if err := s.out.download(m.stream); err != nil {
+	return nil
+}
+
+// tail launches the kernels of a tile for up to so many outputs, samples and scores.
+func (s *step) tail(tile, outputs, samples, scores int) error {
+	m := s.model
+	for j := range m.tails[tile] {
+		if err := s.launch(&m.tails[tile][j], outputs); err != nil {
+			return err
+		}
+	}
+	if err := s.launch(&m.draws[tile][0], samples); err != nil {
 		return err
 	}
-	return m.stream.Synchronize()
+	return s.launch(&m.draws[tile][1], scores)
 }
 
 // keep copies the logits of a tile that are wanted, before the next tile overwrites them.

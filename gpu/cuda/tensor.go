@@ -13,7 +13,7 @@ import (
 // tensor compiles op i, and those after it (before end) that its kernel does too, for tensor
 // cores. It returns how many ops these are; 0: the plain family has to compute op i.
 func (c *compiler) tensor(i, end int) int {
-	if c.model.plainOnly {
+	if c.model.options.Plain {
 		return 0
 	}
 	switch op := c.model.program.Ops[i].(type) {
@@ -50,7 +50,7 @@ func (c *compiler) rounds(op gpu.Linear) (gpu.DType, bool) { return c.model.roun
 
 func (m *model) rounds(op gpu.Linear) (gpu.DType, bool) {
 	held := m.weights.all[op.W]
-	return held.dtype, !m.plainOnly && (held.dtype == gpu.F16 || held.dtype == gpu.BF16) && held.cols%8 == 0 && m.kernels.fits("gemm64_"+typeName(held.dtype))
+	return held.dtype, !m.options.Plain && (held.dtype == gpu.F16 || held.dtype == gpu.BF16) && held.cols%8 == 0 && m.kernels.fits("gemm64_"+typeName(held.dtype))
 }
 
 // round adds a launch that writes the rounded twin of a buffer.

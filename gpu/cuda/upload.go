@@ -59,7 +59,7 @@ func (s *step) upload() error {
 	if err := s.in.upload(m.stream); err != nil {
 		return err
 	}
-	if err := m.stream.Copy(s.headers, 0, s.in.device, s.in.at(inHeaders), sizes[inHeaders]); err != nil {
+	if err := m.stream.Copy(m.pool.headers, 0, s.in.device, s.in.at(inHeaders), sizes[inHeaders]); err != nil {
 		return err
 	}
 	if n := len(s.writes); n > 0 {

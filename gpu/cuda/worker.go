@@ -13,12 +13,22 @@ import (
 // safe for concurrent use; functions run one after the other.
 type worker struct {
 	device *driver.Device
-	jobs   chan func()
+	calls  chan *call
 }
+
+// call is a function for the worker, and then its error. It may be used again, so that a
+// step allocates nothing.
+type call struct {
+	f    func() error
+	err  error
+	done chan struct{}
+}
+
+func newCall(f func() error) *call { return &call{f: f, done: make(chan struct{})} }
 
 // startWorker makes the device's context. The caller stops the worker.
 func startWorker(ordinal int) (*worker, error) {
-	w := &worker{jobs: make(chan func())}
+	w := &worker{calls: make(chan *call)}
 	started := make(chan error)
 	go func() {
 		device, err := driver.Retain(ordinal)
@@ -27,27 +37,31 @@ func startWorker(ordinal int) (*worker, error) {
 		if err != nil {
 			return
 		}
-		for job := range w.jobs {
-			job()
+		for c := range w.calls {
+			c.err = contained(c.f)
+			c.done <- struct{}{}
 		}
 	}()
 	return w, <-started
 }
 
 // do runs f and returns its error. A panic becomes an error.
-func (w *worker) do(f func() error) (err error) {
-	done := make(chan struct{})
-	w.jobs <- func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		err = f()
-	}
-	<-done
-	return err
+func (w *worker) do(f func() error) error { return w.run(newCall(f)) }
+
+func (w *worker) run(c *call) error {
+	w.calls <- c
+	<-c.done
+	return c.err
+}
+
+// contained turns a panic of f into an error.
+func contained(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // stop releases the context. If something is still open on the device, the error names it
@@ -55,7 +69,7 @@ func (w *worker) do(f func() error) (err error) {
 func (w *worker) stop() error {
 	err := w.do(w.device.Close)
 	if err == nil {
-		close(w.jobs)
+		close(w.calls)
 	}
 	return err
 }

@@ -7,9 +7,11 @@
 // Everything that a sampled token depends on comes from the row, so a row that
 // was closed and opened again with the same tokens continues with the same bits.
 //
-// A Table belongs to the goroutine that runs the steps. Deltas are applied when a
-// step begins, after the previous one is done. So a running step reads its rows
-// without a lock, and a step may compute the tokens that the previous one sampled.
+// A Table belongs to the goroutine that runs the steps. With Run, a step begins after the
+// previous one is done, so it reads its rows without a lock and may compute the tokens
+// that the previous one sampled. A device that computes beside the host uses Begin and
+// End: a step begins while the previous one is computed, and the tokens that it samples
+// are Unknown to the host.
 //
 // # Parts
 //

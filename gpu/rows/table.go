@@ -8,18 +8,28 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 )
 
+// Unknown is a token that the step before samples, which has no end yet.
+const Unknown int32 = -1
+
 // Table holds the rows of a pool. Construct it with New.
 type Table struct {
 	vocab int
 	spec  gpu.PoolSpec
-	rows  []row  // [spec.Rows]
-	steps uint64 // begun
-	// failed is why no step runs before one with Reset. It is set while a step runs, so
-	// it stays set if the step panics.
-	failed error
+	rows  []row // [spec.Rows]
+	// begun and ended count steps. Those between have begun and have no end.
+	begun, ended uint64
+	flights      [gpu.StepsInFlight]flight // by number of the step
+	// failed is why no step begins before one with Reset. It is set while Run computes, so
+	// it stays set if the device panics.
+	failed   error
+	failedAt uint64 // the step that failed; those behind it fail, too
+}
 
-	// Of the step that runs; reused.
+// flight is a step between its begin and its end. Its memory is reused.
+type flight struct {
+	batch     *gpu.StepBatch
 	sequences []Sequence
+	rows      []uint64 // of each work, which opening of the row it is for
 	result    gpu.StepResult
 	sampled   []int32 // memory of the results' Tokens
 }
@@ -31,7 +41,10 @@ type row struct {
 	tokens   []int32 // prompt, output, sampled
 	pages    []int32 // page table
 	computed int     // positions [0, computed) have their KV in the pages
+	opened   uint64  // how often the row was opened or closed
 	worked   uint64  // the last step with work for the row
+	asked    int     // tokens that it may sample
+	unknown  bool    // the last of tokens is Unknown
 	err      error   // why it computes nothing until it is closed
 
 	sampling gpu.Sampling
@@ -51,6 +64,42 @@ var errUnfinished = errors.New("the step has no result")
 // and adds what was sampled to the rows. After an error only a step with Reset runs. A nil
 // table is that of a model without a KV pool.
 func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.StepResult, error) {
+	sequences, err := t.Begin(b)
+	if err != nil {
+		return nil, err
+	}
+	t.failed = errUnfinished
+	err = compute(sequences)
+	t.failed = nil
+	return t.End(err)
+}
+
+// Waits reports whether a step cannot begin before all earlier ones have ended: it resets the
+// rows, or how one of its tokens is sampled depends on a token that is not known yet.
+func (t *Table) Waits(b *gpu.StepBatch) bool {
+	if t == nil || t.begun == t.ended {
+		return false
+	}
+	if b.Reset {
+		return true
+	}
+	for i := range b.Work {
+		w := &b.Work[i]
+		if w.Sample == 0 || w.Row < 0 || int(w.Row) >= len(t.rows) {
+			continue
+		}
+		r := &t.rows[w.Row]
+		if r.worked == t.begun && (r.asked > 1 || r.asked == 1 && (r.history.on || w.Allowed != nil)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin applies a step's changes and lists its sequences. The step before may have no end
+// yet unless Waits says so; then tokens that it samples are Unknown. A device that begins
+// steps so samples exactly one token where a row asks for one.
+func (t *Table) Begin(b *gpu.StepBatch) ([]Sequence, error) {
 	if t == nil {
 		return nil, errors.New("step: there is no KV pool")
 	}
@@ -58,30 +107,53 @@ func (t *Table) Run(b *gpu.StepBatch, compute func([]Sequence) error) (*gpu.Step
 		for i := range t.rows {
 			t.rows[i].close()
 		}
-		t.failed = nil
+		t.failed, t.ended = nil, t.begun
 	}
 	if t.failed != nil {
 		return nil, fmt.Errorf("step: an earlier step failed, and the rows were not reset after it: %w", t.failed)
 	}
-	t.failed = errUnfinished
-	err := t.begin(b)
-	if err == nil {
-		err = compute(t.sequences)
+	if t.begun-t.ended == gpu.StepsInFlight {
+		return nil, fmt.Errorf("step: bug: %d steps have no end; please report this", gpu.StepsInFlight)
 	}
-	if err == nil {
-		err = t.end(b)
-	}
-	if err != nil {
-		t.failed = err
+	if err := t.begin(b); err != nil {
+		t.failed, t.failedAt = err, t.begun+1
 		return nil, fmt.Errorf("step: %w", err)
 	}
-	t.failed = nil
-	return &t.result, nil
+	return t.flights[(t.begun-1)%gpu.StepsInFlight].sequences, nil
+}
+
+// End adds what the oldest step has sampled to the rows. err is why it was not computed. A
+// step that fails takes the one behind it along.
+func (t *Table) End(err error) (*gpu.StepResult, error) {
+	f := &t.flights[t.ended%gpu.StepsInFlight]
+	t.ended++
+	if err == nil {
+		err = t.failedBefore()
+	}
+	if err == nil {
+		err = t.end(f)
+	}
+	if err != nil {
+		if t.failed == nil {
+			t.failed, t.failedAt = err, t.ended
+		}
+		return nil, fmt.Errorf("step: %w", err)
+	}
+	return &f.result, nil
+}
+
+// failedBefore is why the step that ends now has no result although it was computed.
+func (t *Table) failedBefore() error {
+	if t.failed == nil || t.failedAt >= t.ended {
+		return nil
+	}
+	return fmt.Errorf("the step before it failed: %w", t.failed)
 }
 
 // close keeps the row's memory for its next sequence.
 func (r *row) close() {
-	r.open, r.prompt, r.computed, r.worked, r.err = false, 0, 0, 0, nil
+	r.open, r.prompt, r.computed, r.worked, r.asked, r.unknown, r.err = false, 0, 0, 0, 0, false, nil
+	r.opened++
 	r.tokens, r.pages = r.tokens[:0], r.pages[:0]
 	r.sampling, r.score, r.sample = gpu.Sampling{}, gpu.ScoreSpec{}, Sample{}
 	r.history.clear()
@@ -89,21 +161,21 @@ func (r *row) close() {
 
 // begin applies a step's changes and lists its sequences.
 func (t *Table) begin(b *gpu.StepBatch) error {
-	t.steps++
+	t.awaited()
 	if err := t.apply(b); err != nil {
 		return err
 	}
-	tokens, samples := 0, 0
+	step, tokens, samples := t.begun+1, 0, 0
 	for i := range b.Work {
 		w := &b.Work[i]
 		r, err := t.find(w.Row, "used")
 		if err != nil {
 			return err
 		}
-		if r.worked == t.steps {
+		if r.worked == step {
 			return fmt.Errorf("row %d appears twice in the step", w.Row)
 		}
-		r.worked = t.steps
+		r.worked = step
 		if r.err != nil {
 			continue
 		}
@@ -115,24 +187,43 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 		}
 		samples += w.Sample
 	}
-	t.lay(b, samples)
+	f := &t.flights[t.begun%gpu.StepsInFlight]
+	t.begun = step
+	t.lay(f, b, samples)
 	return nil
 }
 
-// lay lists the sequences of checked work, with space for their results.
-func (t *Table) lay(b *gpu.StepBatch, samples int) {
-	t.sequences = t.sequences[:0]
-	clear(t.result.Rows)
-	t.result.Rows = slices.Grow(t.result.Rows[:0], len(b.Work))[:len(b.Work)]
-	t.sampled = slices.Grow(t.sampled[:0], samples)[:samples]
-	room := t.sampled
-	for i := range b.Work {
-		w, out := &b.Work[i], &t.result.Rows[i]
+// awaited gives the rows of the step that has no end yet an Unknown token each.
+func (t *Table) awaited() {
+	if t.begun == t.ended {
+		return
+	}
+	f := &t.flights[(t.begun-1)%gpu.StepsInFlight]
+	for i := range f.batch.Work {
+		w := &f.batch.Work[i]
 		r := &t.rows[w.Row]
+		if w.Sample > 0 && r.err == nil && r.opened == f.rows[i] {
+			r.tokens, r.unknown = append(r.tokens, Unknown), true
+		}
+	}
+}
+
+// lay lists the sequences of checked work, with space for their results.
+func (t *Table) lay(f *flight, b *gpu.StepBatch, samples int) {
+	f.batch, f.sequences, f.rows = b, f.sequences[:0], f.rows[:0]
+	clear(f.result.Rows)
+	f.result.Rows = slices.Grow(f.result.Rows[:0], len(b.Work))[:len(b.Work)]
+	f.sampled = slices.Grow(f.sampled[:0], samples)[:samples]
+	room := f.sampled
+	for i := range b.Work {
+		w, out := &b.Work[i], &f.result.Rows[i]
+		r := &t.rows[w.Row]
+		f.rows = append(f.rows, r.opened)
 		if out.Err = r.err; r.err != nil {
 			continue
 		}
 		end := w.Start + w.Count
+		r.computed, r.asked = end, w.Sample
 		out.Tokens, room = room[:0:w.Sample], room[w.Sample:]
 		s := Sequence{Row: w.Row, Pages: r.pages, Tokens: r.tokens[w.Start:end], Start: w.Start, KeepLogits: w.KeepLogits, Result: out}
 		if w.Sample > 0 {
@@ -142,30 +233,42 @@ func (t *Table) lay(b *gpu.StepBatch, samples int) {
 			s.Score = Score{From: from - 1, Targets: r.tokens[from:to], Top: r.score.Top}
 			out.ScoredFrom = from
 		}
-		t.sequences = append(t.sequences, s)
+		f.sequences = append(f.sequences, s)
 	}
 }
 
-// end adds what was sampled to the rows.
-func (t *Table) end(b *gpu.StepBatch) error {
-	for i := range b.Work {
-		w, out := &b.Work[i], &t.result.Rows[i]
+// end adds what was sampled to the rows. A row that was closed meanwhile stays as it is.
+func (t *Table) end(f *flight) error {
+	for i := range f.batch.Work {
+		w, out := &f.batch.Work[i], &f.result.Rows[i]
 		r := &t.rows[w.Row]
-		if r.err != nil {
+		if r.opened != f.rows[i] {
 			continue
 		}
-		r.computed, r.err = w.Start+w.Count, out.Err
-		if w.Sample == 0 || r.err != nil {
+		if r.err != nil { // since the step before, whose token this one computes
+			*out = gpu.RowResult{Err: r.err}
+			continue
+		}
+		if r.err = out.Err; w.Sample == 0 || r.err != nil {
 			continue
 		}
 		if n := len(out.Tokens); n < 1 || n > w.Sample {
 			return fmt.Errorf("row %d: the device sampled %d tokens; it must be between 1 and %d", w.Row, n, w.Sample)
 		}
 		r.computed += len(out.Tokens) - 1
-		for _, token := range out.Tokens {
-			r.tokens = append(r.tokens, token)
-			r.history.sampled(token)
-		}
+		r.add(out.Tokens)
 	}
 	return nil
+}
+
+// add appends sampled tokens, the first of which takes the place of an Unknown one.
+func (r *row) add(tokens []int32) {
+	for _, token := range tokens {
+		if r.unknown {
+			r.tokens[len(r.tokens)-1], r.unknown = token, false
+		} else {
+			r.tokens = append(r.tokens, token)
+		}
+		r.history.sampled(token)
+	}
 }

@@ -111,7 +111,7 @@ func TestSequencesMatchTwin(t *testing.T) {
 			}
 			var brings []int // tokens that each work samples
 			for id := range twins {
-				drawRow(t, gpu.Row(id), twins, b)
+				drawRow(t, gpu.Row(id), twins, b, 3)
 			}
 			for i := range b.Work {
 				brings = append(brings, rapid.IntRange(min(1, b.Work[i].Sample), b.Work[i].Sample).Draw(t, "brings"))
@@ -145,8 +145,9 @@ func TestSequencesMatchTwin(t *testing.T) {
 	})
 }
 
-// drawRow adds a row's random part to a step, and the same to its twin.
-func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch) {
+// drawRow adds a row's random part to a step, and the same to its twin. A work samples at
+// most so many tokens.
+func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch, most int) {
 	page := rapid.Int32Range(1, int32(small.Pages))
 	if twins[id] != nil && rapid.IntRange(0, 5).Draw(t, "close") == 0 {
 		b.Closed = append(b.Closed, id)
@@ -183,7 +184,7 @@ func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch) {
 	count, samples := rapid.IntRange(1, left).Draw(t, "count"), 0
 	end := r.computed + count
 	if end == len(r.tokens) {
-		samples = rapid.IntRange(0, 3).Draw(t, "samples")
+		samples = rapid.IntRange(0, most).Draw(t, "samples")
 	}
 	g := gpu.RowGrown{Row: id}
 	for len(r.pages)*small.PageSize < end+max(0, samples-1) {

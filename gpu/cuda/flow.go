@@ -1,0 +1,108 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
+
+// flow is the way of steps: one begins on the worker while the device computes the one
+// before it, whose end another goroutine waits for.
+type flow struct {
+	steps        [gpu.StepsInFlight]step // in turns
+	begun, ended int
+	over         chan struct{} // an entry for each step that has ended since the last one began
+	open         int           // steps that have begun, without those whose entry was taken
+
+	batch         *gpu.StepBatch // of the step that begins
+	waits         bool           // it has to wait for the one before it
+	result        *gpu.StepResult
+	failure       error // of the step that ends
+	starts, takes *call
+}
+
+func (f *flow) init(m *model) {
+	for i := range f.steps {
+		f.steps[i].model = m
+	}
+	f.over = make(chan struct{}, gpu.StepsInFlight)
+	f.starts, f.takes = newCall(m.start), newCall(m.take)
+}
+
+// beginStep gives a step to the device. It runs on the queue's first goroutine.
+func (m *model) beginStep(b *gpu.StepBatch) error {
+	for m.open > 0 && len(m.over) > 0 {
+		<-m.over
+		m.open--
+	}
+	m.batch = b
+	for {
+		if err := m.worker.run(m.starts); err != nil {
+			return marked(err)
+		}
+		if !m.waits {
+			m.open++
+			return nil
+		}
+		<-m.over
+		m.open--
+	}
+}
+
+// start runs on the worker.
+func (m *model) start() error {
+	if m.waits = m.rows.Waits(m.batch); m.waits {
+		return nil
+	}
+	if m.pool != nil {
+		m.pool.forget(m.batch)
+	}
+	sequences, err := m.rows.Begin(m.batch)
+	if err != nil {
+		return err
+	}
+	s := &m.steps[m.begun%gpu.StepsInFlight]
+	m.begun++
+	s.err = contained(func() error { return s.start(sequences) })
+	return nil
+}
+
+// endStep waits for a step's results. It runs on the queue's second goroutine.
+func (m *model) endStep(*gpu.StepBatch) (*gpu.StepResult, error) {
+	defer func() { m.over <- struct{}{} }()
+	s := &m.steps[m.ended%gpu.StepsInFlight]
+	m.ended++
+	m.failure = s.wait()
+	if err := m.worker.run(m.takes); err != nil {
+		return nil, marked(err)
+	}
+	return m.result, nil
+}
+
+// wait returns when the device is done with the step.
+func (s *step) wait() error {
+	release, err := s.model.device.Use()
+	if err != nil {
+		return errors.Join(s.err, err)
+	}
+	defer release()
+	if s.err != nil { // part of it may be under way
+		return errors.Join(s.err, s.model.stream.Synchronize())
+	}
+	return s.computed.Synchronize()
+}
+
+// take runs on the worker.
+func (m *model) take() (err error) {
+	s := &m.steps[(m.ended-1)%gpu.StepsInFlight]
+	if err = m.failure; err == nil {
+		err = contained(s.take)
+	}
+	if err != nil {
+		err = cannotCompute(len(s.sequences), err)
+	}
+	m.result, err = m.rows.End(err)
+	return err
+}
