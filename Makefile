@@ -6,6 +6,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 GO      ?= go
 # Where the binary goes.
 OUT     ?= bin/troupe
+OUT_CUDA ?= bin/troupe-cuda
 # The entry point that reports a low ulimit -v before Go's runtime fails. Only
 # these platforms have it. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
@@ -30,11 +31,11 @@ build: ## build bin/troupe, one static binary
 	$(BUILD) -o $(OUT) ./cmd/troupe
 
 build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, nothing of NVIDIA)
-	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o bin/troupe-cuda ./cmd/troupe
+	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o $(OUT_CUDA) ./cmd/troupe
 
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
-	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./gpu/cuda/... ./testkit/cudaemu/...
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./gpu/cuda/... ./testkit/cudaemu/... ./testkit/binarytest
 
 kernels: ## compile the CUDA kernels again (clang 19 and ptxas 12.4)
 	$(GO) run ./gpu/cuda/kernels/build
