@@ -21,6 +21,8 @@ CHAOS   ?= 30m
 # The variant for NVIDIA GPUs: see docs/decisions/0036-cuda-driver.md.
 CUDA    := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/gpu/cuda/driver/include"
 CUDATAGS := cuda,netgo,osusergo
+# No ids: they depend on the folder, and two builds shall give the same bytes.
+CUDAIDS := -buildid= -B none
 
 .PHONY: build-cuda test-cuda kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
@@ -31,7 +33,7 @@ build: ## build bin/troupe, one static binary
 	$(BUILD) -o $(OUT) ./cmd/troupe
 
 build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, nothing of NVIDIA)
-	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o $(OUT_CUDA) ./cmd/troupe
+	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w $(CUDAIDS) -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o $(OUT_CUDA) ./cmd/troupe
 
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
@@ -93,8 +95,8 @@ cross: ## compile for the other platforms
 	  case $$p in linux/*) flags="$(ENTRY)";; *) flags=;; esac; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags "$$flags" -o /dev/null ./cmd/troupe; done
 
-release: ## archives of all platforms in dist/, with checksums and bills of materials
-	$(GO) run ./tools/release -version $(VERSION)
+release: ## archives of all platforms in dist/, with checksums (needs gcc; without: RELEASE_FLAGS=-without-cuda)
+	$(GO) run ./tools/release -version $(VERSION) $(RELEASE_FLAGS)
 
 changelog: ## check that the newest version in CHANGELOG.md and the tags agree
 	$(GO) run ./tools/release -check
