@@ -37,7 +37,7 @@ build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, no
 
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
-	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./gpu/cuda/... ./testkit/cudaemu/... ./testkit/binarytest
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./testkit/binarytest ./gpu/cuda/... ./testkit/cudaemu/...
 
 kernels: ## compile the CUDA kernels again (clang 19 and ptxas 12.4)
 	$(GO) run ./gpu/cuda/kernels/build

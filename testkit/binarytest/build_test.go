@@ -33,16 +33,17 @@ func run(m *testing.M) int {
 
 // Both binaries, as releases have them.
 var (
-	buildPlain = sync.OnceValues(func() (string, error) { return build("build", "OUT", "troupe") })
-	buildCUDA  = sync.OnceValues(func() (string, error) { return build("build-cuda", "OUT_CUDA", "troupe-cuda") })
+	buildPlain = sync.OnceValues(func() (string, error) { return build(root, "build", "OUT", "troupe") })
+	buildCUDA  = sync.OnceValues(func() (string, error) { return build(root, "build-cuda", "OUT_CUDA", "troupe-cuda") })
 	buildFake  = sync.OnceValues(func() (string, error) {
 		return cudaemu.Build(filepath.Join(root, "gpu/cuda/kernels"), cudaemu.Options{})
 	})
 )
 
-func build(target, out, name string) (string, error) {
+// build runs make in a folder with the sources.
+func build(sources, target, out, name string) (string, error) {
 	path := filepath.Join(folder, name)
-	c := exec.Command("make", "-s", "-C", root, target, out+"="+path, "VERSION=v0.0.1-test", "COMMIT=0123456789ab")
+	c := exec.Command("make", "-s", "-C", sources, target, out+"="+path, "VERSION=v0.0.1-test", "COMMIT=0123456789ab")
 	c.Env = append(environment(), "GOOS=linux", "GOARCH=amd64")
 	if text, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make %s: %w\n%s", target, err, text)

@@ -1,9 +1,14 @@
 package binarytest
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,4 +70,28 @@ func TestWhatTheBinaryWithCUDANeeds(t *testing.T) {
 		t.Errorf("it is %d bytes larger than the default binary; at most %d are allowed", large-small, mostLarger)
 	}
 	t.Logf("needed: %q, glibc 2.%d; %d bytes, the default binary %d, difference %d", libraries, newest, large, small, large-small)
+}
+
+// Two builds in different folders give the same bytes, with the same Go and gcc.
+func TestTheBinaryWithCUDAIsReproducible(t *testing.T) {
+	first := must(os.ReadFile(withCUDA(t)))(t)
+	other := filepath.Join(t.TempDir(), "elsewhere")
+	files, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("not a git repository: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(files), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) { // removed, and not committed yet
+			continue
+		}
+		to := filepath.Join(other, name)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := must(os.ReadFile(must(build(other, "build-cuda", "OUT_CUDA", "troupe-cuda-elsewhere"))(t)))(t)
+	if !bytes.Equal(first, second) {
+		t.Error("two builds of the same files differ")
+	}
 }
