@@ -6,6 +6,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 GO      ?= go
 # Where the binary goes.
 OUT     ?= bin/troupe
+OUT_CUDA ?= bin/troupe-cuda
 # The entry point that reports a low ulimit -v before Go's runtime fails. Only
 # these platforms have it. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
@@ -20,6 +21,8 @@ CHAOS   ?= 30m
 # The variant for NVIDIA GPUs: see docs/decisions/0036-cuda-driver.md.
 CUDA    := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/gpu/cuda/driver/include"
 CUDATAGS := cuda,netgo,osusergo
+# No ids: they depend on the folder, and two builds shall give the same bytes.
+CUDAIDS := -buildid= -B none
 
 .PHONY: build-cuda test-cuda kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
@@ -30,11 +33,11 @@ build: ## build bin/troupe, one static binary
 	$(BUILD) -o $(OUT) ./cmd/troupe
 
 build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, nothing of NVIDIA)
-	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o bin/troupe-cuda ./cmd/troupe
+	$(CUDA) $(GO) build -trimpath -buildvcs=false -tags $(CUDATAGS) -ldflags "-s -w $(CUDAIDS) -X main.version=$(VERSION) -X main.commit=$(COMMIT) $(ENTRY)" -o $(OUT_CUDA) ./cmd/troupe
 
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
-	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./gpu/cuda/... ./testkit/cudaemu/...
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./testkit/binarytest ./gpu/cuda/... ./testkit/cudaemu/...
 
 kernels: ## compile the CUDA kernels again (clang 19 and ptxas 12.4)
 	$(GO) run ./gpu/cuda/kernels/build
@@ -92,8 +95,8 @@ cross: ## compile for the other platforms
 	  case $$p in linux/*) flags="$(ENTRY)";; *) flags=;; esac; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags "$$flags" -o /dev/null ./cmd/troupe; done
 
-release: ## archives of all platforms in dist/, with checksums and bills of materials
-	$(GO) run ./tools/release -version $(VERSION)
+release: ## archives of all platforms in dist/, with checksums (needs gcc; without: RELEASE_FLAGS=-without-cuda)
+	$(GO) run ./tools/release -version $(VERSION) $(RELEASE_FLAGS)
 
 changelog: ## check that the newest version in CHANGELOG.md and the tags agree
 	$(GO) run ./tools/release -check

@@ -33,6 +33,9 @@ func TestDeployments(t *testing.T) {
 		{"deploy/Dockerfile", "golang:1.26", "registry.example/golang:1.26", "is not a public one"},
 		{"deploy/Dockerfile", "USER 65532:65532", "USER root", `user "root" is not a number`},
 		{"deploy/Dockerfile", `"--live"`, `"--life"`, "unknown flag: --life"},
+		{"deploy/Dockerfile.cuda", "ENV TROUPE_HOST", "ENV TROUPE_HOSTS", "unknown setting TROUPE_HOSTS in the environment; did you mean TROUPE_HOST?"},
+		{"deploy/Dockerfile.cuda", "USER 65532:65532", "USER root", `user "root" is not a number`},
+		{"deploy/Dockerfile.cuda", `ENTRYPOINT ["/troupe"]`, `ENTRYPOINT ["/troupe-cuda"]`, "it cannot take the place of the other image"},
 		{"deploy/compose.yaml", "TROUPE_MEM_FRACTION_STATIC", "TROUPE_MEM_FRACTION", "unknown setting TROUPE_MEM_FRACTION "},
 		{"deploy/compose.yaml", "TROUPE_CLUSTER_LISTEN: engine-1:30100", "TROUPE_CLUSTER_LISTEN: engine-2:30100", "cluster-listen is engine-2:30100, but its host is called engine-1"},
 		{"deploy/compose.yaml", "aliases: [engines]", "aliases: [engine]", "cluster-join names engines, which no container is called"},
@@ -96,19 +99,29 @@ func deployFiles(t *testing.T) map[string]string {
 	return files
 }
 
-func checkDeployments(t *testing.T, files map[string]string) []error {
-	d := &deployment{}
-	m := d.dockerfile("Dockerfile", files["deploy/Dockerfile"])
-	alone := m.container("Dockerfile", m.cmd, nil)
+// image checks a Dockerfile, and that a container of it alone starts.
+func (d *deployment) image(t *testing.T, where, text string) image {
+	m := d.dockerfile(where, text)
+	alone := m.container(where, m.cmd, nil)
 	alone.probes = m.probes
 	if _, err := d.load(t, alone); err != nil {
-		d.fail(alone.name, "%v", err)
+		d.fail(where, "%v", err)
 	}
 	d.probes(t, alone, nil)
+	return m
+}
+
+func checkDeployments(t *testing.T, files map[string]string) []error {
+	d := &deployment{}
+	m := d.image(t, "Dockerfile", files["deploy/Dockerfile"])
+	other := d.image(t, "Dockerfile.cuda", files["deploy/Dockerfile.cuda"])
+	if !slices.Equal(m.entrypoint, other.entrypoint) || files["deploy/Dockerfile.dockerignore"] != files["deploy/Dockerfile.cuda.dockerignore"] {
+		d.fail("Dockerfile.cuda", "it cannot take the place of the other image")
+	}
 	kube := map[string]string{}
 	for name, text := range files {
 		switch {
-		case !strings.HasPrefix(name, "deploy/") || name == "deploy/Dockerfile" || name == "deploy/Dockerfile.dockerignore":
+		case !strings.HasPrefix(name, "deploy/") || strings.HasPrefix(name, "deploy/Dockerfile"):
 		case name == "deploy/compose.yaml":
 			d.compose(name, text, m, files)
 			d.cluster(t, composeCertificates(t, d))

@@ -41,6 +41,7 @@ var rules = []rule{
 	{"gpu/cuda", []string{"gpu", "gpu/cuda", "gpu/quant", "gpu/rows", "gpu/stepqueue", "internal/units"}, nil, "a device knows programs and steps, not the engine"},
 	{"gpu/cuda/kernels", []string{"gpu/cuda/kernels"}, nil, "it is files, and a list of what is in them"},
 	{"testkit/cudaemu", nil, nil, "it compiles C++ and knows neither devices nor engines"},
+	{"testkit/binarytest", []string{"testkit/cudaemu", "testkit/locked", "testkit/racedetector"}, nil, "it runs the binaries and knows them by their commands and their API"},
 	{"gpu/quant", []string{"gpu"}, impure, "it turns bytes into numbers; every device is compared with it"},
 	{"lab/costmodel", nil, impure, "a cost model is arithmetic on plain numbers, the same on every machine"},
 	{"testkit/gputest", []string{"gpu"}, nil, "test support for devices knows programs and steps only"},

@@ -1,9 +1,11 @@
 // Command release builds the archives that users download: the binary of each platform
 // with licence, README, documentation and presets, a bill of materials for each, and the checksums.
+// For linux/amd64 there is a second archive, with the binary that also uses NVIDIA GPUs.
 //
 // # Parts
 //
 //   - main.go: flags, the order of the work, checksums
+//   - target.go: what is built, and what that needs
 //   - archive.go: archives whose bytes depend on their content only
 //   - changelog.go: the versions of CHANGELOG.md, compared with the tags
 package main
@@ -23,9 +25,6 @@ import (
 	"time"
 )
 
-// platforms are the pairs of GOOS and GOARCH that a release has.
-var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
-
 // bomTool writes the bills of materials. docs/decisions/0031-release.md
 const bomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
@@ -33,11 +32,12 @@ func main() {
 	version := flag.String("version", "dev", "version of the release, as git describe prints it")
 	out := flag.String("out", "dist", "folder for the archives; it is emptied first")
 	only := flag.String("only", "", "build only this platform, for example linux/arm64")
+	withoutCUDA := flag.Bool("without-cuda", false, "leave out the binary for NVIDIA GPUs, which needs gcc")
 	check := flag.Bool("check", false, "only compare CHANGELOG.md with the tags")
 	flag.Parse()
 	err := checkChangelog("CHANGELOG.md")
 	if err == nil && !*check {
-		err = release(*version, *out, *only)
+		err = release(*version, *out, *only, *withoutCUDA)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -45,11 +45,14 @@ func main() {
 	}
 }
 
-func release(version, out, only string) error {
-	chosen := platforms
-	if only != "" {
-		if chosen = []string{only}; !slices.Contains(platforms, only) {
-			return fmt.Errorf("-only is %q; it must be one of %s", only, strings.Join(platforms, ", "))
+func release(version, out, only string, withoutCUDA bool) error {
+	chosen, err := choose(only, withoutCUDA)
+	if err != nil {
+		return err
+	}
+	for _, t := range chosen { // before anything is built
+		if err := t.possible(); err != nil {
+			return err
 		}
 	}
 	changed, err := commitTime()
@@ -59,9 +62,9 @@ func release(version, out, only string) error {
 	if err := empty(out); err != nil {
 		return err
 	}
-	for _, p := range chosen {
-		if err := build(version, out, p, changed); err != nil {
-			return fmt.Errorf("%s: %w", p, err)
+	for _, t := range chosen {
+		if err := build(version, out, t, changed); err != nil {
+			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
 	return checksums(out)
@@ -75,7 +78,7 @@ func empty(dir string) error {
 	}
 	for _, name := range old {
 		base := filepath.Base(name)
-		if !strings.HasPrefix(base, "troupe_") && base != "SHA256SUMS" {
+		if !ours(base) && base != "SHA256SUMS" {
 			return fmt.Errorf("%s has %s, which no release made; choose another folder with -out", dir, base)
 		}
 		if err := os.Remove(name); err != nil {
@@ -85,23 +88,17 @@ func empty(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// build makes the archive and the bill of materials of one platform.
-func build(version, out, platform string, changed time.Time) error {
-	system, arch, _ := strings.Cut(platform, "/")
-	name := fmt.Sprintf("troupe_%s_%s_%s", strings.TrimPrefix(version, "v"), system, arch)
+// build makes the archive and the bill of materials of one target.
+func build(version, out string, t target, changed time.Time) error {
+	name := t.archive(version)
 	fmt.Println(name)
 	tmp, err := os.MkdirTemp("", "troupe-release")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	binary := filepath.Join(tmp, "troupe")
-	if system == "windows" {
-		binary += ".exe"
-	}
-	make := exec.Command("make", "-s", "build", "OUT="+binary, "VERSION="+version)
-	make.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch)
-	if err := run(make); err != nil {
+	binary := filepath.Join(tmp, t.binary())
+	if err := run(t.make(binary, version)); err != nil {
 		return err
 	}
 	files, err := contents(binary)
@@ -109,7 +106,7 @@ func build(version, out, platform string, changed time.Time) error {
 		return err
 	}
 	pack, suffix := tarball, ".tar.gz"
-	if system == "windows" {
+	if t.system == "windows" {
 		pack, suffix = zipped, ".zip"
 	}
 	var archive bytes.Buffer
@@ -186,12 +183,15 @@ func commitTime() (time.Time, error) {
 
 // checksums writes SHA256SUMS, which sha256sum -c reads.
 func checksums(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "troupe_*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return err
 	}
 	var sums bytes.Buffer
 	for _, name := range names {
+		if !ours(filepath.Base(name)) {
+			continue
+		}
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err

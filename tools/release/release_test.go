@@ -142,10 +142,49 @@ func TestLinksInTheArchive(t *testing.T) {
 	}
 }
 
+// A release has a binary for each platform, and for linux/amd64 a second one with CUDA.
+func TestTargets(t *testing.T) {
+	for _, c := range []struct {
+		only    string
+		without bool
+		want    string
+	}{
+		{"", false, "troupe_1.0.0_linux_amd64 troupe-cuda_1.0.0_linux_amd64 troupe_1.0.0_linux_arm64 troupe_1.0.0_darwin_amd64 troupe_1.0.0_darwin_arm64 troupe_1.0.0_windows_amd64"},
+		{"", true, "troupe_1.0.0_linux_amd64 troupe_1.0.0_linux_arm64 troupe_1.0.0_darwin_amd64 troupe_1.0.0_darwin_arm64 troupe_1.0.0_windows_amd64"},
+		{"linux/amd64", false, "troupe_1.0.0_linux_amd64 troupe-cuda_1.0.0_linux_amd64"},
+		{"linux/amd64", true, "troupe_1.0.0_linux_amd64"},
+		{"windows/amd64", false, "troupe_1.0.0_windows_amd64"},
+		{"plan9/amd64", false, ""},
+	} {
+		chosen, err := choose(c.only, c.without)
+		var names []string
+		for _, one := range chosen {
+			names = append(names, one.archive("v1.0.0"))
+			if !ours(names[len(names)-1]) {
+				t.Errorf("%s is not ours", one)
+			}
+		}
+		if strings.Join(names, " ") != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("-only %q, -without-cuda %v: %q, %v", c.only, c.without, names, err)
+		}
+	}
+}
+
+// Without a C compiler, the error says what to install and how to do without.
+func TestReleaseWithoutCompiler(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CC", "")
+	for _, one := range targets {
+		if err := one.possible(); (err != nil) != one.cuda || err != nil && !strings.Contains(err.Error(), "-without-cuda") {
+			t.Errorf("%s: %v", one, err)
+		}
+	}
+}
+
 // A release never deletes what somebody else put into its folder.
 func TestEmptyRefusesForeignFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"SHA256SUMS", "troupe_1.0.0_linux_amd64.tar.gz"} {
+	for _, name := range []string{"SHA256SUMS", "troupe_1.0.0_linux_amd64.tar.gz", "troupe-cuda_1.0.0_linux_amd64.tar.gz"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

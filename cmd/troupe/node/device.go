@@ -49,6 +49,8 @@ func OpenDevice(c *configs.Config) (Opened, error) {
 	switch {
 	case err == nil:
 		return openedCUDA(c, device, named)
+	case named && c.CUDALibrary != "":
+		return Opened{}, c.Explain(configs.About(err, "device", "cuda-library"))
 	case named:
 		return Opened{}, c.Explain(configs.About(err, "device"))
 	}

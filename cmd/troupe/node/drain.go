@@ -19,6 +19,9 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 	limit, cancel := context.WithTimeoutCause(ctx, timeout, errDrainOver)
 	defer cancel()
 	err := n.drained(limit)
+	if err != nil && limit.Err() == nil { // the engine has given up
+		return errors.Join(err, n.abandon(api))
+	}
 	if errors.Is(err, errDrainOver) {
 		n.opt.Log.Warn().Msg("drain-timeout expired; aborting the remaining requests")
 		for _, e := range n.fronts() {
@@ -31,6 +34,21 @@ func (n *Node) drain(ctx context.Context, api *httpapi.Server) error {
 		}
 	}
 	return errors.Join(err, closed(api.Shutdown(limit)))
+}
+
+// abandon ends the service of an engine that has given up: clients of open requests get an
+// error. In a cluster their requests continue on another node, which notices that this one
+// is gone.
+func (n *Node) abandon(api *httpapi.Server) error {
+	limit, cancel := context.WithTimeoutCause(context.Background(), abortGrace, errDrainOver)
+	defer cancel()
+	api.Drain() // first, so that no request comes after the others have ended
+	if n.cluster != nil {
+		cancel()
+	} else {
+		n.Engine.Send(&messages.AbortRequests{All: true, ShuttingDown: true})
+	}
+	return closed(api.Shutdown(limit))
 }
 
 var errDrainOver = errors.New("drain-timeout expired")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +86,45 @@ func TestWhatOutlivesTheDrainIsAborted(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Errorf("a drain that ran out of time ended with %v", err)
+	}
+}
+
+// When the engine gives up, for example because its device is lost, no request ends without
+// a word.
+func TestAnEngineThatGivesUpEndsItsStreamsWithAnError(t *testing.T) {
+	c := settings(t)
+	c.HTTP.Port = 0
+	n := open(t, c, func(spec *engine.Spec) { spec.Members[0].Executor = idle{spec.Members[0].Executor} })
+	listeners, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(t.Context(), n.API(), listeners) }()
+	var clients sync.WaitGroup
+	for _, stream := range []string{"true", "false"} {
+		clients.Go(func() {
+			answer, err := http.Post("http://"+listeners.API.Addr().String()+"/v1/completions", "application/json",
+				strings.NewReader(`{"prompt": "Once", "stream": `+stream+`}`))
+			if err != nil {
+				t.Errorf("stream %s: %v", stream, err)
+				return
+			}
+			defer answer.Body.Close()
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || !strings.Contains(string(body), `"shutting_down"`) {
+				t.Errorf("stream %s: status %d, %s, %v", stream, answer.StatusCode, body, err)
+			}
+		})
+	}
+	for n.Meter.Value(messages.RequestsOpen) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	gone := errors.New("the device is gone")
+	n.Fatal <- gone
+	clients.Wait()
+	if err := <-served; !errors.Is(err, gone) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -141,9 +141,7 @@ func (n *Node) Serve(ctx context.Context, api *httpapi.Server, l *Listeners) err
 		}
 		return ErrRestart
 	case err := <-n.Fatal:
-		none, cancel := context.WithCancel(context.Background())
-		cancel() // open requests are not answered any more
-		return errors.Join(err, closed(api.Shutdown(none)))
+		return errors.Join(err, n.abandon(api))
 	case <-ctx.Done():
 		return n.drain(context.WithoutCancel(ctx), api)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
+	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/memory/pool"
 	"github.com/troupe-engine/troupe/model"
 )
@@ -73,13 +74,16 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 // smaller are the weight types to try if memory is short, the most exact first.
 var smaller = []string{"bf16", "q8_0", "q4_0"}
 
-// whatFits adds to a failure of PlanMemory the weight-dtype that would fit, if any.
+// whatFits adds to a failure of PlanMemory what would fit: on the CPU a weight-dtype, if any.
 func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
+	if d.Before.Own {
+		return stepThatFits(failure, c, m, d)
+	}
 	for _, dtype := range smaller {
 		try := *c
 		try.CPU.WeightDType = dtype
 		device, err := cpu.New(try.CPU)
-		if err != nil || d.Before.Own {
+		if err != nil {
 			return failure
 		}
 		weights, err := device.PlanWeights(m.Program, m.Weights)
@@ -93,6 +97,23 @@ func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMem
 		}
 	}
 	return failure
+}
+
+// stepThatFits is whatFits on a device with memory of its own: the largest step that fits,
+// and how much others use.
+func stepThatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
+	if used := d.Before.Total - d.Before.Available; used > 0 {
+		failure = fmt.Errorf("%w; %s of the device's %s are in use already (nvidia-smi lists by whom)", failure, units.Bytes(used), units.Bytes(d.Before.Total))
+	}
+	for rows := 2048; rows >= 64; rows /= 2 {
+		try := *c
+		try.Pool.MaxRunning = min(rows, d.mostRunning(c))
+		try.Batch.ChunkedPrefillSize = max(min(rows, stepTokens(c, m.Program, 0)), c.PageSize)
+		if _, _, err := PlanMemory(&try, m, d); err == nil {
+			return fmt.Errorf("%w; or set max-running-requests to %d and chunked-prefill-size to %d: then the model fits", failure, try.Pool.MaxRunning, try.Batch.ChunkedPrefillSize)
+		}
+	}
+	return fmt.Errorf("%w; smaller steps alone do not help: use a smaller model, or set device to cpu", failure)
 }
 
 // perTokenFrom explains the size of K and V of one token.

@@ -105,6 +105,42 @@ func TestWhatFits(t *testing.T) {
 	}
 }
 
+// On a device with memory of its own, the error names the largest step that fits, and what
+// others use of the memory.
+func TestStepThatFits(t *testing.T) {
+	n := open(t, settings(t), nil)
+	c := *n.Config()
+	c.Pool.MemFraction, c.Pool.MaxRunning, c.Batch.ChunkedPrefillSize = 1, 4096, 4096
+	weights := n.Model.Bytes()["weights"]
+	for _, tt := range []struct {
+		rows  int // for which there is room; 0: none
+		taken int64
+		want  string
+	}{
+		{512, 0, "; or set max-running-requests to 512 and chunked-prefill-size to 512: then the model fits"},
+		{64, 0, "to 64: then the model fits"},
+		{64, 5 << 20, " short; raise mem-fraction-static, "},
+		{64, 5 << 20, "); 5.0 MiB of the device's "},
+		{0, 0, "; smaller steps alone do not help: use a smaller model, or set device to cpu"},
+	} {
+		small := c
+		small.Batch.ChunkedPrefillSize = max(tt.rows, 1)
+		free := weights + workspace(&small, n.Checkpoint.Program, max(tt.rows, 1)) + 64<<10
+		d := DeviceMemory{Before: gpu.Memory{Own: true, Available: free, Total: free + tt.taken}, WeightBytes: weights}
+		if tt.rows == 0 {
+			d.Before.Available -= 1 << 20
+			d.Before.Total = d.Before.Available
+		}
+		_, _, err := PlanMemory(&c, n.Checkpoint, d)
+		if err == nil {
+			t.Fatalf("%d rows: %d bytes suffice", tt.rows, free)
+		}
+		if got := whatFits(err, &c, n.Checkpoint, d).Error(); !strings.Contains(got, tt.want) || strings.Contains(got, "in use already") != (tt.taken > 0) {
+			t.Errorf("%d rows: %s", tt.rows, got)
+		}
+	}
+}
+
 // The plan explains the size of K and V of a token, scales included.
 func TestPerTokenFrom(t *testing.T) {
 	kv := gpu.KVSpec{Layers: 2, Heads: 2, HeadDim: 4}

@@ -20,10 +20,11 @@ const (
 	damaged      = "the program is damaged: install it again"
 	mpsService   = "look at the log of the MPS service (nvidia-cuda-mps-control), or stop it"
 	badCapture   = "this is a fault of Troupe: please report it"
+	unexplained  = "this is a fault of Troupe or of the driver: please report it with the log"
 )
 
 var meanings = map[int]meaning{
-	C.CUDA_ERROR_INVALID_VALUE:   {name: "CUDA_ERROR_INVALID_VALUE"},
+	C.CUDA_ERROR_INVALID_VALUE:   {name: "CUDA_ERROR_INVALID_VALUE", remedy: unexplained},
 	C.CUDA_ERROR_OUT_OF_MEMORY:   {name: "CUDA_ERROR_OUT_OF_MEMORY", reason: ErrMemory, remedy: "free memory (nvidia-smi lists who uses the device's), or use a smaller model, context or pool"},
 	C.CUDA_ERROR_NOT_INITIALIZED: {name: "CUDA_ERROR_NOT_INITIALIZED", remedy: "call Open first"},
 	C.CUDA_ERROR_DEINITIALIZED:   {name: "CUDA_ERROR_DEINITIALIZED", sticky: true},
@@ -35,8 +36,8 @@ var meanings = map[int]meaning{
 	C.CUDA_ERROR_DEVICE_UNAVAILABLE:             {name: "CUDA_ERROR_DEVICE_UNAVAILABLE", sticky: true, reason: ErrNoDevice, remedy: "another process has the device for itself, or its compute mode prohibits use (nvidia-smi -q -d COMPUTE)"},
 	C.CUDA_ERROR_DEVICE_NOT_LICENSED:            {name: "CUDA_ERROR_DEVICE_NOT_LICENSED", reason: ErrNoDevice, remedy: "the virtual GPU needs a licence"},
 	C.CUDA_ERROR_OPERATING_SYSTEM:               {name: "CUDA_ERROR_OPERATING_SYSTEM", reason: ErrNoDevice, remedy: "check that this user may open /dev/nvidia*, and the limits on processes, files and locked memory (ulimit -a)"},
-	C.CUDA_ERROR_NOT_PERMITTED:                  {name: "CUDA_ERROR_NOT_PERMITTED"},
-	C.CUDA_ERROR_NOT_SUPPORTED:                  {name: "CUDA_ERROR_NOT_SUPPORTED", reason: ErrUnsupported},
+	C.CUDA_ERROR_NOT_PERMITTED:                  {name: "CUDA_ERROR_NOT_PERMITTED", remedy: unexplained},
+	C.CUDA_ERROR_NOT_SUPPORTED:                  {name: "CUDA_ERROR_NOT_SUPPORTED", reason: ErrUnsupported, remedy: "use another device, or install a newer driver"},
 	C.CUDA_ERROR_SYSTEM_NOT_READY:               {name: "CUDA_ERROR_SYSTEM_NOT_READY", reason: ErrNoDevice, remedy: "start NVIDIA's fabric manager (nvidia-fabricmanager), and wait until it is ready"},
 	C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:         {name: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", reason: ErrOldDriver, remedy: "libcuda.so.1 and the kernel's module have different versions: restart the machine after an update, and do not bring a libcuda.so.1 into the container"},
 	C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: {name: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", reason: ErrOldDriver, remedy: "take the package cuda-compat out of LD_LIBRARY_PATH, or " + updateDriver},

@@ -49,3 +49,12 @@ func TestStickyCodes(t *testing.T) {
 		t.Errorf("sticky are %v", sticky)
 	}
 }
+
+// Every result has a remedy, also those that this package does not know.
+func TestRemedies(t *testing.T) {
+	for _, code := range append(slices.Collect(maps.Keys(meanings)), 998) {
+		if e := failure(0, code, "cuX"); e.Remedy == "" {
+			t.Errorf("%d: %v", code, e)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"gorgonia.org/cu"
+
+	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // MinimumCapability is the oldest compute capability that Troupe has kernels for, as
@@ -44,6 +46,11 @@ func Describe(ordinal int) (Description, error) {
 	d := Description{Ordinal: ordinal, Driver: opened.version}
 	q := query{ordinal: ordinal}
 	q.ask("cuDeviceGet", func() (err error) { q.device, err = cu.GetDevice(ordinal); return err })
+	if e, is := q.err.(*Error); is && e.Code == C.CUDA_ERROR_INVALID_DEVICE {
+		if n, err := Count(); err == nil && n > 0 {
+			e.Text += fmt.Sprintf("; the driver has %s, counted from 0", units.Count(n, "device"))
+		}
+	}
 	q.ask("cuDeviceGetName", func() (err error) { d.Name, err = q.device.Name(); return err })
 	q.ask("cuDeviceGetUuid", func() error {
 		id, err := q.device.UUID()

@@ -37,6 +37,13 @@ func TestNoDevices(t *testing.T) {
 	}
 }
 
+func TestNumberOfNoDevice(t *testing.T) {
+	start(t)
+	if _, err := Retain(7); !errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), "CUDA device 7: cuDeviceGet: the driver's words; the driver has 2 devices, counted from 0 (NAME); use one of") {
+		t.Error(err)
+	}
+}
+
 func TestUnsupportedDevice(t *testing.T) {
 	start(t)
 	t.Setenv("FAKE_CUDA_CAPABILITY", "75")

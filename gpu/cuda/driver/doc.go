@@ -50,6 +50,6 @@
 //
 // A refused call gives an *Error with call, device, and what to do. After a sticky one
 // (Error.Sticky), the device cannot be used any more by this process; Device.Lost has the
-// first. errors.Is tells the reasons why a device cannot be used: ErrNoDriver,
-// ErrOldDriver, ErrNoDevice, ErrUnsupported, ErrMemory.
+// first, and Close of what is on it succeeds. errors.Is tells the reasons why a device
+// cannot be used: ErrNoDriver, ErrOldDriver, ErrNoDevice, ErrUnsupported, ErrMemory.
 package driver

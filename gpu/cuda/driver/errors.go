@@ -73,6 +73,9 @@ func failure(device, code int, call string) *Error {
 	}
 	e.Name, e.Text = driverText(code)
 	m, known := meanings[code]
+	if !known {
+		m.remedy = unexplained
+	}
 	if e.Name == "" {
 		if e.Name = m.name; !known {
 			e.Name = fmt.Sprintf("result %d", code)

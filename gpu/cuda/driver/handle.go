@@ -48,18 +48,20 @@ func (h *handle) usable(call string) error {
 }
 
 // release frees the handle once. If the driver refuses for a reason that does not end the
-// context, it stays open, and Close may be called again.
+// context, it stays open, and Close may be called again. A device that is known to be lost
+// has taken everything along, so that it refuses is no news.
 func (h *handle) release(call string, free func() error) error {
 	if !h.closed.CompareAndSwap(false, true) {
 		return nil
 	}
+	known := h.device.Lost() != nil
 	e := h.device.check(call, free())
 	if e != nil && !e.Sticky {
 		h.closed.Store(false)
 		return e
 	}
 	h.device.open[h.kind].Add(-1)
-	if e != nil {
+	if e != nil && !known {
 		return e
 	}
 	return nil

@@ -1,0 +1,124 @@
+package binarytest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// roomy leaves the pool of the fake driver's small device enough memory.
+var roomy = []string{"--mem-fraction-static", "0.8"}
+
+// Where no GPU can be used, auto serves on the CPU and says why in one line, cuda refuses
+// with the same reason, and inspect lists it.
+func TestFaultsOfADriver(t *testing.T) {
+	withCUDA(t)
+	const install = "install NVIDIA's driver 525 (CUDA 12.0) or newer"
+	folder := t.TempDir()
+	absent, text := filepath.Join(folder, "libcuda.so.1"), filepath.Join(folder, "text")
+	if err := os.WriteFile(text, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		faults faults
+		device string // "": cuda
+		want   []string
+	}{
+		{"no driver", faults{library: absent}, "", []string{"CUDA: loading " + absent, "cannot open shared object file", install, "--gpus all", "cuda-library: flag --cuda-library"}},
+		{"not a library", faults{library: text}, "", []string{"CUDA: loading " + text, install}},
+		{"another library", faults{library: "libm.so.6"}, "", []string{"cuInit of libm.so.6: the library is not a CUDA driver", install}},
+		{"an old driver", faults{fake: "version=11080"}, "", []string{"the driver is too old: it is CUDA 11.8, and Troupe needs CUDA 12.0", install}},
+		{"no device", faults{fake: "devices=0"}, "", []string{"CUDA_ERROR_NO_DEVICE", "nvidia-smi", "--gpus all", "CUDA_VISIBLE_DEVICES"}},
+		{"another architecture", faults{fake: "arch=7.5"}, "", []string{"its compute capability is 7.5, and Troupe needs 8.0", "A100", "--device cpu"}},
+		{"no such device", faults{fake: "devices=1"}, "cuda:7", []string{"CUDA device 7: cuDeviceGet", "the driver has 1 device, counted from 0", "nvidia-smi lists", "device: flag --device"}},
+		{"a driver that does not start", faults{fake: "cuInit:1=999"}, "", []string{"cuInit of ", "CUDA_ERROR_UNKNOWN", "dmesg"}},
+		{"no fabric manager", faults{fake: "cuInit:1=802"}, "", []string{"CUDA_ERROR_SYSTEM_NOT_READY", "nvidia-fabricmanager"}},
+		{"mixed versions", faults{fake: "cuInit:1=803"}, "", []string{"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "restart the machine after an update"}},
+		{"no version", faults{fake: "cuDriverGetVersion:1=1"}, "", []string{"cuInit of ", "CUDA_ERROR_INVALID_VALUE", "please report it"}},
+		{"no handle", faults{fake: "cuDeviceGet:1=1"}, "", []string{"CUDA device 0: cuDeviceGet: ", "please report it"}},
+		{"no name", faults{fake: "cuDeviceGetName:1=101"}, "", []string{"CUDA device 0: cuDeviceGetName: ", "nvidia-smi"}},
+		{"no UUID", faults{fake: "cuDeviceGetUuid:1=1"}, "", []string{"CUDA device 0: cuDeviceGetUuid: ", "please report it"}},
+		{"no memory size", faults{fake: "cuDeviceTotalMem:1=1"}, "", []string{"CUDA device 0: cuDeviceTotalMem: ", "please report it"}},
+		{"no attribute", faults{fake: "cuDeviceGetAttribute:1=1"}, "", []string{"CUDA device 0: cuDeviceGetAttribute of 75: ", "please report it"}},
+		{"no address", faults{fake: "cuDeviceGetPCIBusId:1=1"}, "", []string{"CUDA device 0: cuDeviceGetPCIBusId: ", "please report it"}},
+		{"busy", faults{fake: "cuDevicePrimaryCtxRetain:1=46"}, "", []string{"CUDA_ERROR_DEVICE_UNAVAILABLE", "another process has the device for itself"}},
+		{"no memory for the context", faults{fake: "cuDevicePrimaryCtxRetain:1=2"}, "", []string{"CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi lists who uses the device's"}},
+		{"no context", faults{fake: "cuCtxSetCurrent:1=201"}, "", []string{"CUDA device 0: cuCtxSetCurrent: ", "CUDA_ERROR_INVALID_CONTEXT"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.device == "" {
+				s := c.faults.serve(t, "auto")
+				chosen := s.line("the device was chosen")
+				says(t, chosen, "no GPU can be used: ", c.want[0])
+				if text, code := s.complete(t, "2"); text == "" || code != "" {
+					t.Errorf("it answers %q, %s", text, code)
+				}
+				if status := s.stop(t); status != 0 {
+					t.Errorf("it ended with status %d:\n%s", status, s.log)
+				}
+				c.device = "cuda"
+			}
+			says(t, refused(t, c.faults.command(t, "serve", "--port", "0", "--device", c.device)), c.want...)
+		})
+	}
+}
+
+// Each fault before a device is opened is in the list of devices, and no reason to fail.
+func TestFaultsAreListed(t *testing.T) {
+	withCUDA(t)
+	for _, c := range []struct {
+		faults faults
+		want   []string
+	}{
+		{faults{}, []string{"cuda:0", "Emulated GPU 9.0, compute capability 9.0", "256.0 MiB"}},
+		{faults{fake: "devices=2;memory=1GiB"}, []string{"cuda:0", "cuda:1", "1.00 GiB"}},
+		{faults{fake: "devices=0"}, []string{"cuda ", "CUDA_ERROR_NO_DEVICE"}},
+		{faults{fake: "arch=7.5"}, []string{"cuda:0", "cannot be used: CUDA device 0: ", "Troupe needs 8.0"}},
+		{faults{fake: "cuDeviceGetCount:1=1"}, []string{"cuda ", "CUDA: cuDeviceGetCount: ", "please report it"}},
+		{faults{fake: "devices=2;cuDeviceGetName:2=101"}, []string{"cuda:0", "Emulated GPU", "cuda:1", "cannot be used: CUDA device 1: cuDeviceGetName"}},
+		{faults{library: "/nowhere/libcuda.so.1"}, []string{"cuda ", "CUDA: loading /nowhere/libcuda.so.1"}},
+	} {
+		out, err := c.faults.command(t, "inspect", "devices").CombinedOutput()
+		if err != nil {
+			t.Errorf("%+v: %v", c.faults, err)
+		}
+		for _, w := range append(c.want, "cpu ") {
+			if !contains(string(out), w) {
+				t.Errorf("%+v: the list does not have %q:\n%s", c.faults, w, out)
+			}
+		}
+	}
+}
+
+// On a machine without a driver nothing has to be set.
+func TestOnAMachineWithoutADriver(t *testing.T) {
+	binary := withCUDA(t)
+	if list := must(faults{}.run(t, binary, "inspect", "devices").Output())(t); !contains(string(list), "libcuda.so.1: cannot open shared object file") {
+		t.Skipf("this machine has a driver:\n%s", list)
+	}
+	s := ready(t, faults{}.run(t, binary, "serve", "--port", "0", "--log-format", "json"))
+	says(t, s.line("the device was chosen"), "no GPU can be used: CUDA: loading libcuda.so.1", "install NVIDIA's driver")
+	if text, code := s.complete(t, "2"); text == "" || code != "" {
+		t.Errorf("it answers %q, %s", text, code)
+	}
+	if status := s.stop(t); status != 0 {
+		t.Errorf("it ended with status %d", status)
+	}
+	says(t, refused(t, faults{}.run(t, binary, "serve", "--port", "0", "--device", "cuda")), "CUDA: loading libcuda.so.1", "install NVIDIA's driver")
+}
+
+// The default binary says where CUDA is to be had.
+func TestThePlainBinaryAsksForTheOther(t *testing.T) {
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("the binary is one for linux/amd64")
+	}
+	binary := plain(t)
+	for _, device := range []string{"cuda", "cuda:7"} {
+		says(t, refused(t, faults{}.run(t, binary, "serve", "--port", "0", "--device", device)),
+			"this binary has no support for CUDA; use the one named troupe-cuda of the release, or build it with make build-cuda (device: flag --device)")
+	}
+	says(t, refused(t, faults{}.run(t, binary, "serve", "--port", "0", "--device", "gpu")), "it must be auto, cpu, cuda or cuda:N")
+}
