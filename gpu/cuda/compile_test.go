@@ -93,3 +93,23 @@ func TestKernelsOfALayer(t *testing.T) {
 		})
 	}
 }
+
+// A plan of the memory has room for what a pool takes, and not for much more.
+func TestStepBytes(t *testing.T) {
+	for _, o := range []Options{{NoGraphs: true}, {Plain: true, NoGraphs: true}} {
+		for _, s := range gputest.Shapes() {
+			spec := gpu.PoolSpec{PageSize: 4, Pages: 8, DType: gpu.BF16}
+			m := loaded(t, o, s, spec)
+			took := int64(0)
+			for what, n := range m.Bytes() {
+				if what != "kv" && what != "weights" {
+					took += n
+				}
+			}
+			d := &device{options: m.options, multiprocessors: m.device.Description().Multiprocessors}
+			if planned := d.StepBytes(m.program, m.pool.spec); planned < took || planned > 2*took {
+				t.Errorf("%s, plain %v: %d bytes were planned, a pool took %d", s.Name, o.Plain, planned, took)
+			}
+		}
+	}
+}

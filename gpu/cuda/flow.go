@@ -14,7 +14,7 @@ type flow struct {
 	steps        [gpu.StepsInFlight]step // in turns
 	begun, ended int
 	over         chan struct{} // an entry for each step that has ended since the last one began
-	open         int           // steps that have begun, without those whose entry was taken
+	unread       int           // steps that have begun and whose entry was not taken
 
 	batch         *gpu.StepBatch // of the step that begins
 	waits         bool           // it has to wait for the one before it
@@ -33,9 +33,9 @@ func (f *flow) init(m *model) {
 
 // beginStep gives a step to the device. It runs on the queue's first goroutine.
 func (m *model) beginStep(b *gpu.StepBatch) error {
-	for m.open > 0 && len(m.over) > 0 {
+	for m.unread > 0 && len(m.over) > 0 {
 		<-m.over
-		m.open--
+		m.unread--
 	}
 	m.batch = b
 	for {
@@ -43,11 +43,11 @@ func (m *model) beginStep(b *gpu.StepBatch) error {
 			return marked(err)
 		}
 		if !m.waits {
-			m.open++
+			m.unread++
 			return nil
 		}
 		<-m.over
-		m.open--
+		m.unread--
 	}
 }
 
