@@ -25,7 +25,8 @@ type flow struct {
 
 func (f *flow) init(m *model) {
 	for i := range f.steps {
-		f.steps[i].model = m
+		s := &f.steps[i]
+		s.model, s.starts, s.takes = m, s.start, s.take
 	}
 	f.over = make(chan struct{}, gpu.StepsInFlight)
 	f.starts, f.takes = newCall(m.start), newCall(m.take)
@@ -65,7 +66,8 @@ func (m *model) start() error {
 	}
 	s := &m.steps[m.begun%gpu.StepsInFlight]
 	m.begun++
-	s.err = contained(func() error { return s.start(sequences) })
+	s.sequences = sequences
+	s.err = contained(s.starts)
 	return nil
 }
 
@@ -98,7 +100,7 @@ func (s *step) wait() error {
 func (m *model) take() (err error) {
 	s := &m.steps[(m.ended-1)%gpu.StepsInFlight]
 	if err = m.failure; err == nil {
-		err = contained(s.take)
+		err = contained(s.takes)
 	}
 	if err != nil {
 		err = cannotCompute(len(s.sequences), err)

@@ -21,6 +21,13 @@ func TestGraphSizes(t *testing.T) {
 			t.Errorf("%d rows of at most %d: a graph of %d, want %d", c.rows, c.most, got, c.want)
 		}
 	}
+	sizes := map[int]bool{}
+	for rows := range 256 {
+		sizes[graphSize(rows+1, 256)] = true
+	}
+	if len(sizes) != graphSizes {
+		t.Errorf("there are %d sizes, want %d", len(sizes), graphSizes)
+	}
 }
 
 var graphShape = gputest.Shape{

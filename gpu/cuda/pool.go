@@ -105,9 +105,9 @@ func (d *device) StepBytes(p *gpu.Program, spec gpu.PoolSpec) (bytes int64) {
 			break
 		}
 	}
-	const perRow, graphs = 4 << 10, 128 << 20
+	const perRow, perLaunch = 4 << 10, 4 << 10
 	if !d.options.NoGraphs {
-		bytes += graphs
+		bytes += int64(graphSizes*len(p.Ops)) * perLaunch
 	}
 	return bytes + gpu.StepsInFlight*(int64(spec.Rows)*perRow+16*int64(spec.StepTokens))
 }

@@ -82,8 +82,27 @@ func openedCUDA(c *configs.Config, device cuda.Device, named bool) (Opened, erro
 	return Opened{device, c.ForDevice("cuda", memory.Total), why, memory.Total}, nil
 }
 
+// openDeviceOr opens the device, or returns when ctx ends: a driver may hang.
+func openDeviceOr(ctx context.Context, c *configs.Config) (Opened, error) {
+	type result struct {
+		device Opened
+		err    error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		device, err := OpenDevice(c)
+		opened <- result{device, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.device, r.err
+	case <-ctx.Done():
+		return Opened{}, fmt.Errorf("interrupted while the device was opened: %w", context.Cause(ctx))
+	}
+}
+
 func (n *Node) openDevice(ctx context.Context) (err error) {
-	if n.opened, err = OpenDevice(n.Config()); err != nil {
+	if n.opened, err = openDeviceOr(ctx, n.Config()); err != nil {
 		return err
 	}
 	n.Device = n.opened.Device
