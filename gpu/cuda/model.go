@@ -79,8 +79,11 @@ func (m *model) makePool(spec gpu.PoolSpec) (err error) {
 			return err
 		}
 	}
-	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.pool.headers.Address()}
+	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.pool.headers.Address(), maps: tensorMaps{device: m.device, memory: m.pool.maps}}
 	if m.compiled, err = c.compile(); err != nil {
+		return err
+	}
+	if err := c.maps.upload(m.stream); err != nil {
 		return err
 	}
 	m.rows = rows.New(m.program, spec)

@@ -36,6 +36,7 @@ type pool struct {
 	samplers int            // blocks that sample at once; each has a part of scratch
 	tables   *driver.Memory // page table [row][stride], then the last token sampled for each row
 	stride   int
+	maps     *driver.Memory // tensor maps
 	needs    []need
 	pages    []int // of each row, how many entries of the page table are on the device
 }
@@ -88,6 +89,7 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 		{"the partial sums of products and attention", work, smaller, &o.work},
 		{"the counters of blocks", 4 * int64(counters), smaller, &o.arrived},
 		{"the headers of steps", int64(per(spec.StepTokens, o.tile)) * headerBytes, "lower chunked-prefill-size", &o.headers},
+		{"the tensor maps", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
 	}
 	return o
 }
@@ -115,23 +117,25 @@ func (d *device) StepBytes(p *gpu.Program, spec gpu.PoolSpec) (bytes int64) {
 // layBuffers places the buffers of a program and the twins of those that are rounded, and
 // returns their size.
 func (o *pool) layBuffers(p *gpu.Program, rounded func(gpu.Linear) bool) (bytes int64) {
-	rows := func(b gpu.BufferSpec) int64 {
-		if b.PerOutput {
-			return int64(o.tile)
-		}
-		return int64(o.spec.StepTokens)
-	}
 	for _, b := range p.Buffers {
 		o.at, o.twins = append(o.at, bytes), append(o.twins, -1)
-		bytes += aligned(4 * rows(b) * int64(b.Width))
+		bytes += aligned(4 * int64(o.rows(b)) * int64(b.Width))
 	}
 	for _, op := range p.Ops {
 		if l, is := op.(gpu.Linear); is && o.twins[l.In] < 0 && rounded(l) {
 			o.twins[l.In] = bytes
-			bytes += aligned(2 * rows(p.Buffers[l.In]) * int64(p.Buffers[l.In].Width))
+			bytes += aligned(2 * int64(o.rows(p.Buffers[l.In])) * int64(p.Buffers[l.In].Width))
 		}
 	}
 	return bytes
+}
+
+// rows is how many rows a buffer has.
+func (o *pool) rows(b gpu.BufferSpec) int {
+	if b.PerOutput {
+		return o.tile
+	}
+	return o.spec.StepTokens
 }
 
 // samplerBytes is the scratch of a block that samples: see kernels/sampling.cu.
@@ -214,7 +218,7 @@ func (o *pool) free() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range []*driver.Memory{o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
+	for _, m := range []*driver.Memory{o.maps, o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
 		errs = append(errs, m.Close())
 	}
 	return errors.Join(errs...)
@@ -223,7 +227,7 @@ func (o *pool) free() error {
 func (o *pool) bytes(all map[string]int64) {
 	all["kv"] = o.kv.Size()
 	all["activations"] = o.buffers.Size()
-	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size()
+	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size() + o.maps.Size()
 }
 
 // typeName is how kernels call a type of weights or of a pool.

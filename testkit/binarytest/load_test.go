@@ -66,7 +66,7 @@ func TestEachAllocation(t *testing.T) {
 		}
 		seen[found[1]] = true
 	}
-	for _, what := range []string{"the model's weights", "the KV pool's pages", "the buffers of a step", "the blocks that sample", "the page tables", "the tables of rotary angles", "the partial sums of products and attention", "the counters of blocks", "the headers of steps"} {
+	for _, what := range []string{"the model's weights", "the KV pool's pages", "the buffers of a step", "the blocks that sample", "the page tables", "the tables of rotary angles", "the partial sums of products and attention", "the counters of blocks", "the headers of steps", "the tensor maps"} {
 		if !seen[what] {
 			t.Errorf("no allocation is for %s, but for %v", what, seen)
 		}
