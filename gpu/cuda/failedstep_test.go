@@ -34,13 +34,13 @@ func TestAFailedStepLeavesNothingBehind(t *testing.T) {
 			page++
 		}
 		q := gputest.Whole(tokens, pages)
-		q.KeepLogits = true
+		q.KeepLogits, q.Sample = true, 1
 		return q
 	}
 	// A step that samples one token for each row, and keeps no logits, is a graph.
 	graph := []gputest.Part{prompt(1, 1), prompt(1, 2), prompt(1, 3)}
 	for i := range graph {
-		graph[i].KeepLogits, graph[i].Sample = false, 1
+		graph[i].KeepLogits = false
 	}
 	few, many := []gputest.Part{prompt(1, 1)}, []gputest.Part{prompt(130, 3), prompt(1, 1), prompt(40, 20)}
 	run := func(parts []gputest.Part) (logits [][]float32, err error) {
@@ -79,8 +79,17 @@ func TestAFailedStepLeavesNothingBehind(t *testing.T) {
 				if err := fake.Set(fault); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := run(c.failing); err == nil {
-					t.Fatal("the step does not fail")
+				// A step behind it, which computes what it samples, fails along.
+				first := &c.failing[0]
+				behind := gputest.Batch(gputest.Part{RowWork: gpu.RowWork{Start: first.Count, Count: 1, Sample: 1}})
+				ends := make(chan error, 2)
+				end := func(_ *gpu.StepResult, err error) { ends <- err }
+				m.Submit(gputest.FreshBatch(c.failing...), end)
+				m.Submit(behind, end)
+				for range 2 {
+					if err := <-ends; err == nil {
+						t.Fatal("a step does not fail")
+					}
 				}
 				if err := fake.Set("off"); err != nil {
 					t.Fatal(err)

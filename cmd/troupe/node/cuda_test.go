@@ -82,6 +82,7 @@ var cudaWays = []cudaWay{
 	{name: "panics", storm: panics, part: 8},
 	{name: "device errors", storm: deviceErrors, part: 8},
 	{name: "a launch fails", fault: "cuLaunchKernel:230=701", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "an upload fails", fault: "cuMemcpyHtoDAsync:5=2", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 	{name: "a graph fails", fault: "cuGraphLaunch:3=701", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 	{name: "a copy fails, one step in flight", flags: "--disable-overlap-schedule", fault: "cuMemcpyDtoHAsync:3=2", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 }
