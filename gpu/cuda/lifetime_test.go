@@ -123,7 +123,7 @@ func TestFailedLoadsLeaveNothing(t *testing.T) {
 		"cuMemHostAlloc", "cuEventCreate", "cuMemcpyHtoDAsync", "cuEventRecord", "cuEventSynchronize", "cuMemsetD8Async", "cuStreamSynchronize",
 	} {
 		failed := 0
-		for n := 1; ; n += (n + 1) / 2 {
+		for n := 1; ; n *= 2 {
 			if err := fake.Set(fmt.Sprintf("off;%s:%d=2", call, n)); err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ const sanitizedLibrary = "CUDA_TEST_LIBRARY"
 const digestMark = "the results are "
 
 // Steps of a small random model over pools of bf16 and int8: a prompt, rows of one and of
-// several tokens together, decoding, in contexts whose segments several blocks share. With
+// several tokens together, decoding and a graph, in contexts whose segments several blocks share. With
 // go test -race it shows that nothing of the device races on the host.
 func TestSmallSteps(t *testing.T) {
 	o := cuda.Options{Library: os.Getenv(sanitizedLibrary)}
@@ -84,11 +84,15 @@ func smallSteps(t *testing.T, d gpu.Device, seed uint64, width int, kv gpu.DType
 	more := func(id gpu.Row, at int) gputest.Part {
 		return gputest.Part{RowWork: gpu.RowWork{Row: id, Start: at, Count: 1, Sample: 1, KeepLogits: true}}
 	}
+	graph := []gputest.Part{more(1, far*page+2), more(2, (far-1)*page+6), more(3, 4)} // of four rows
+	for i := range graph {
+		graph[i].KeepLogits = false
+	}
 	for _, parts := range [][]gputest.Part{
 		{row(0, 0, page)},
 		{row(1, far, 1), row(2, far-1, 5), drawn},
 		{more(1, far*page+1), more(2, (far-1)*page+5), more(3, 3)},
-		{more(1, far*page+2)},
+		graph,
 	} {
 		results, err := gputest.Step(m, parts...)
 		if err != nil {

@@ -71,20 +71,18 @@ type cudaWay struct {
 var cudaWays = []cudaWay{
 	{name: "in a batch of 64", mates: 40, rows: 64},
 	{name: "one step in flight", flags: "--disable-overlap-schedule", part: 8},
-	{name: "without graphs", flags: "--disable-cuda-graph", part: 8},
-	{name: "two engines", flags: "--data-parallel-size=2 --max-total-tokens=4096", part: 8},
-	{name: "on a larger GPU", gpu: "multiprocessors=132;seed=7;work=eager", part: 8},
+	{name: "two engines on a larger GPU", flags: "--data-parallel-size=2 --max-total-tokens=4096", gpu: "multiprocessors=132;seed=7;work=eager", part: 8},
 	{name: "in small chunks", flags: "--chunked-prefill-size=7 --page-size=1", part: 6},
 	{name: "in chunks of a page", flags: "--chunked-prefill-size=64 --max-running-requests=5", part: 8},
 	{name: "cached", flags: "--page-size=16 --kv-layout=paged", part: 9, again: true, happened: map[messages.Metric]float64{messages.CacheHitTokens: 64}},
 	{name: "retracted", flags: "--page-size=1 --max-total-tokens=150 --schedule-conservativeness=0.05 --disable-radix-cache", part: 4, mates: 24, happened: map[messages.Metric]float64{messages.Retractions: 1}},
-	{name: "retracted at will", flags: "--debug-retract-every=3 --page-size=32", part: 8, happened: map[messages.Metric]float64{messages.Retractions: 2}},
+	{name: "without graphs, retracted at will", flags: "--disable-cuda-graph --debug-retract-every=3 --page-size=32", part: 8, happened: map[messages.Metric]float64{messages.Retractions: 2}},
 	{name: "panics", storm: panics, part: 8},
 	{name: "device errors", storm: deviceErrors, part: 8},
-	{name: "a launch fails", fault: "cuLaunchKernel:230=701", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
-	{name: "an upload fails", fault: "cuMemcpyHtoDAsync:5=2", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
-	{name: "a graph fails", fault: "cuGraphLaunch:3=701", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
-	{name: "a copy fails, one step in flight", flags: "--disable-overlap-schedule", fault: "cuMemcpyDtoHAsync:3=2", part: 6, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "a launch fails", fault: "cuLaunchKernel:230=701", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "an upload fails", fault: "cuMemcpyHtoDAsync:5=2", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "a graph fails", fault: "cuGraphLaunch:3=701", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "a copy fails, one step in flight", flags: "--disable-overlap-schedule", fault: "cuMemcpyDtoHAsync:3=2", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 }
 
 // cudaCalls are seeded requests of every kind. Some prompts end beside the border of a page
