@@ -16,7 +16,10 @@ type flow struct {
 	over         chan struct{} // an entry for each step that has ended since the last one began
 	unread       int           // steps that have begun and whose entry was not taken
 
+	waiting bool // the goroutine that waits has the device's context
+
 	batch         *gpu.StepBatch // of the step that begins
+	broken        error          // why the device does not have a step; until Reset or a new pool
 	waits         bool           // it has to wait for the one before it
 	result        *gpu.StepResult
 	failure       error // of the step that ends
@@ -67,7 +70,13 @@ func (m *model) start() error {
 	s := &m.steps[m.begun%gpu.StepsInFlight]
 	m.begun++
 	s.sequences = sequences
-	s.err = contained(s.starts)
+	if m.batch.Reset {
+		m.broken = nil
+	}
+	if s.err = m.broken; s.err == nil { // otherwise its page table may not be there
+		s.err = contained(s.starts)
+		m.broken = s.err
+	}
 	return nil
 }
 
@@ -76,24 +85,30 @@ func (m *model) endStep(*gpu.StepBatch) (*gpu.StepResult, error) {
 	defer func() { m.over <- struct{}{} }()
 	s := &m.steps[m.ended%gpu.StepsInFlight]
 	m.ended++
-	m.failure = s.wait()
+	m.failure = m.wait(s)
 	if err := m.worker.run(m.takes); err != nil {
 		return nil, marked(err)
 	}
 	return m.result, nil
 }
 
-// wait returns when the device is done with the step.
-func (s *step) wait() error {
-	release, err := s.model.device.Use()
-	if err != nil {
-		return errors.Join(s.err, err)
+// wait returns when the device is done with the step. The goroutine that calls it keeps the
+// device's context; when the goroutine ends, so does its thread.
+func (m *model) wait(s *step) error {
+	if !m.waiting {
+		if _, err := m.device.Use(); err != nil {
+			return errors.Join(s.err, err)
+		}
+		m.waiting = true
 	}
-	defer release()
-	if s.err != nil { // part of it may be under way
-		return errors.Join(s.err, s.model.stream.Synchronize())
+	err := s.err
+	if err == nil {
+		err = s.computed.Synchronize()
 	}
-	return s.computed.Synchronize()
+	if err != nil { // part of it may be under way
+		err = errors.Join(err, m.stream.Synchronize())
+	}
+	return err
 }
 
 // take runs on the worker.

@@ -109,9 +109,13 @@ func (l *loading) run() (err error) {
 			err = errors.Join(err, l.buffers[i].copied.Close(), l.buffers[i].buffer.Close())
 		}
 	}()
+	size := int64(1)
+	for _, h := range l.model.weights.all {
+		size = max(size, min(stagingBytes, h.bytes()))
+	}
 	for i := range l.buffers {
 		b := &l.buffers[i]
-		if b.buffer, err = l.model.device.Pin(stagingBytes); err != nil {
+		if b.buffer, err = l.model.device.Pin(size); err != nil {
 			return err
 		}
 		if b.copied, err = l.model.device.NewEvent(driver.EventOptions{}); err != nil {

@@ -86,7 +86,7 @@ func (m *model) makePool(spec gpu.PoolSpec) (err error) {
 	if err := c.maps.upload(m.stream); err != nil {
 		return err
 	}
-	m.rows = rows.New(m.program, spec)
+	m.rows, m.broken = rows.New(m.program, spec), nil
 	return nil
 }
 
