@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
 	"github.com/troupe-engine/troupe/internal/units"
@@ -18,12 +19,26 @@ func (lost) Sticky() bool { return true }
 
 func (e lost) Unwrap() error { return e.error }
 
-// marked marks an error as lost if the driver says that it is.
+// marked marks an error as lost if the driver says that it is, of any of the errors that it
+// is made of.
 func marked(err error) error {
-	if e, ok := errors.AsType[*driver.Error](err); ok && e.Sticky {
+	if sticky(err) {
 		return lost{err}
 	}
 	return err
+}
+
+func sticky(err error) bool {
+	if e, is := err.(*driver.Error); is {
+		return e.Sticky
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), sticky)
+	case interface{ Unwrap() error }:
+		return sticky(e.Unwrap())
+	}
+	return false
 }
 
 // lacking adds to an error of a full device how much was wanted, and what to do.

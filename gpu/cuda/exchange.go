@@ -15,6 +15,7 @@ type exchange struct {
 	device  *driver.Memory
 	offsets []int64 // of the arrays
 	used    int64
+	grown   bool // since it was last asked
 }
 
 // lay places arrays of these sizes in bytes. Memory that is too small is replaced, with
@@ -35,7 +36,10 @@ func (x *exchange) lay(d *driver.Device, onDevice bool, sizes ...int64) (err err
 	if x.host, err = d.Pin(size); err != nil || !onDevice {
 		return err
 	}
-	x.device, err = take(d, "the data of a step", size, "lower max-running-requests or chunked-prefill-size")
+	if x.device, err = take(d, "the data of a step", size, "lower max-running-requests or chunked-prefill-size"); err != nil {
+		err = errors.Join(err, x.free())
+	}
+	x.grown = true
 	return err
 }
 

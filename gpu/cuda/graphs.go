@@ -42,18 +42,22 @@ func graphSize(rows, most int) int {
 	return min(size, most)
 }
 
-// launch runs a step's kernels as a graph.
+// launch runs a step's kernels as a graph. If none can be made, for lack of memory, steps of
+// this size go on kernel by kernel.
 func (g *graphs) launch(s *step, rows int) error {
-	exec := g.byRows[rows]
-	if exec == nil {
+	exec, tried := g.byRows[rows]
+	if !tried {
 		var err error
-		if exec, err = capture(s, rows); err != nil {
+		if exec, err = capture(s, rows); err != nil && !errors.Is(err, driver.ErrMemory) {
 			return err
 		}
 		if g.byRows == nil {
 			g.byRows = map[int]*driver.Exec{}
 		}
 		g.byRows[rows] = exec
+	}
+	if exec == nil {
+		return s.compute()
 	}
 	return s.model.stream.LaunchGraph(exec)
 }

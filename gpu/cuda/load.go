@@ -80,8 +80,12 @@ func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 
 // setUp loads the kernels and makes the stream of a model.
 func (m *model) setUp() (err error) {
-	if m.kernels, err = loadKernels(m.device); err == nil {
-		m.stream, err = m.device.NewStream()
+	if m.kernels, err = loadKernels(m.device); err != nil {
+		return err
+	}
+	if m.stream, err = m.device.NewStream(); err != nil {
+		err = errors.Join(err, m.kernels.close())
+		m.kernels = nil
 	}
 	return err
 }
@@ -105,6 +109,9 @@ type staging struct {
 
 func (l *loading) run() (err error) {
 	defer func() {
+		if err != nil { // a copy may be under way
+			err = errors.Join(err, l.model.stream.Synchronize())
+		}
 		for i := range l.buffers {
 			err = errors.Join(err, l.buffers[i].copied.Close(), l.buffers[i].buffer.Close())
 		}

@@ -51,6 +51,10 @@ func (s *step) upload() error {
 	if err := s.kept.lay(m.device, false, 4*int64(s.keeps)*int64(m.program.Vocab)); err != nil {
 		return err
 	}
+	if s.in.grown || s.out.grown {
+		s.in.grown, s.out.grown = false, false
+		m.countBytes()
+	}
 	s.fillHeaders()
 	arrays[inHeaders] = bytesOf(s.head)
 	for i, a := range arrays {

@@ -201,3 +201,32 @@ func TestABadStepLeavesTheOneBeforeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A result stays as it is until the next step has ended, whatever begins meanwhile.
+func TestAResultOutlivesTheNextBegin(t *testing.T) {
+	table := New(program, small)
+	step := func(id gpu.Row) *gpu.StepBatch {
+		return &gpu.StepBatch{
+			Opened: []gpu.RowOpened{{Row: id, Prompt: []int32{1, 2}, Sampling: gpu.Sampling{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}}},
+			Grown:  []gpu.RowGrown{{Row: id, Pages: []int32{1 + int32(id)}}},
+			Work:   []gpu.RowWork{{Row: id, Count: 2, Sample: 1}},
+		}
+	}
+	begin := func(id gpu.Row) {
+		all, err := table.Begin(step(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[0].Result.Tokens = append(all[0].Result.Tokens, 40+int32(id))
+	}
+	begin(0)
+	begin(1)
+	r, err := table.End(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(2)
+	if !slices.Equal(r.Rows[0].Tokens, []int32{40}) {
+		t.Errorf("the result has become %v", r.Rows[0].Tokens)
+	}
+}

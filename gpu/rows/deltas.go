@@ -95,6 +95,10 @@ func (t *Table) addPages(id gpu.Row, r *row, pages []int32) error {
 	if err := t.checkPages(id, pages); err != nil {
 		return err
 	}
+	most := (t.spec.Context + t.spec.PageSize - 1) / t.spec.PageSize
+	if n := len(r.pages) + len(pages); n > most {
+		return fmt.Errorf("row %d: it gets %d pages, but a context of %d has %d", id, n, t.spec.Context, most)
+	}
 	r.pages = append(r.pages, pages...)
 	return nil
 }

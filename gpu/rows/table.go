@@ -18,7 +18,9 @@ type Table struct {
 	rows  []row // [spec.Rows]
 	// begun and ended count steps. Those between have begun and have no end.
 	begun, ended uint64
-	flights      [gpu.StepsInFlight]flight // by number of the step
+	// flights are by number of the step. A result stays as it is until the next step has
+	// ended, while others begin.
+	flights [gpu.StepsInFlight + 1]flight
 	// failed is why no step begins before one with Reset. It is set while Run computes, so
 	// it stays set if the device panics.
 	failed   error
@@ -30,6 +32,7 @@ type flight struct {
 	batch     *gpu.StepBatch
 	sequences []Sequence
 	rows      []uint64 // of each work, which opening of the row it is for
+	failed    []error  // of each work, why its row failed in the step before; nil: no row did
 	result    gpu.StepResult
 	sampled   []int32 // memory of the results' Tokens
 }
@@ -119,13 +122,13 @@ func (t *Table) Begin(b *gpu.StepBatch) ([]Sequence, error) {
 		t.failed, t.failedAt = err, t.begun+1
 		return nil, fmt.Errorf("step: %w", err)
 	}
-	return t.flights[(t.begun-1)%gpu.StepsInFlight].sequences, nil
+	return t.flights[(t.begun-1)%uint64(len(t.flights))].sequences, nil
 }
 
 // End adds what the oldest step has sampled to the rows. err is why it was not computed. A
-// step that fails takes the one behind it along.
+// step that fails takes the one behind it along. The result is valid until the next End.
 func (t *Table) End(err error) (*gpu.StepResult, error) {
-	f := &t.flights[t.ended%gpu.StepsInFlight]
+	f := &t.flights[t.ended%uint64(len(t.flights))]
 	t.ended++
 	if err == nil {
 		err = t.failedBefore()
@@ -187,7 +190,7 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 		}
 		samples += w.Sample
 	}
-	f := &t.flights[t.begun%gpu.StepsInFlight]
+	f := &t.flights[t.begun%uint64(len(t.flights))]
 	t.begun = step
 	t.lay(f, b, samples)
 	return nil
@@ -198,7 +201,7 @@ func (t *Table) awaited() {
 	if t.begun == t.ended {
 		return
 	}
-	f := &t.flights[(t.begun-1)%gpu.StepsInFlight]
+	f := &t.flights[(t.begun-1)%uint64(len(t.flights))]
 	for i := range f.batch.Work {
 		w := &f.batch.Work[i]
 		r := &t.rows[w.Row]
@@ -211,6 +214,7 @@ func (t *Table) awaited() {
 // lay lists the sequences of checked work, with space for their results.
 func (t *Table) lay(f *flight, b *gpu.StepBatch, samples int) {
 	f.batch, f.sequences, f.rows = b, f.sequences[:0], f.rows[:0]
+	f.failed = nil
 	clear(f.result.Rows)
 	f.result.Rows = slices.Grow(f.result.Rows[:0], len(b.Work))[:len(b.Work)]
 	f.sampled = slices.Grow(f.sampled[:0], samples)[:samples]
@@ -242,11 +246,13 @@ func (t *Table) end(f *flight) error {
 	for i := range f.batch.Work {
 		w, out := &f.batch.Work[i], &f.result.Rows[i]
 		r := &t.rows[w.Row]
-		if r.opened != f.rows[i] {
-			continue
+		if f.failed != nil && f.failed[i] != nil {
+			*out = gpu.RowResult{Err: f.failed[i]}
 		}
-		if r.err != nil { // since the step before, whose token this one computes
-			*out = gpu.RowResult{Err: r.err}
+		if out.Err != nil {
+			t.takeAlong(w.Row, f.rows[i], out.Err)
+		}
+		if r.opened != f.rows[i] {
 			continue
 		}
 		if r.err = out.Err; w.Sample == 0 || r.err != nil {
@@ -259,6 +265,23 @@ func (t *Table) end(f *flight) error {
 		r.add(out.Tokens)
 	}
 	return nil
+}
+
+// takeAlong gives a row's error to its work in the step behind, which has computed a token
+// that does not exist.
+func (t *Table) takeAlong(id gpu.Row, opened uint64, err error) {
+	if t.begun == t.ended {
+		return
+	}
+	behind := &t.flights[t.ended%uint64(len(t.flights))]
+	for i := range behind.batch.Work {
+		if behind.batch.Work[i].Row == id && behind.rows[i] == opened {
+			if behind.failed == nil {
+				behind.failed = make([]error, len(behind.batch.Work))
+			}
+			behind.failed[i] = err
+		}
+	}
 }
 
 // add appends sampled tokens, the first of which takes the place of an Unknown one.

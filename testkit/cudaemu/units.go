@@ -116,16 +116,19 @@ func (b *build) extract() error {
 }
 
 // identify gives what results depend on besides a unit's own text: compiler, flags, and
-// every header in the folders.
+// every header in the folders. The folders' own names do not matter, so that packages that
+// name them differently share results.
 func (b *build) identify(flags, folders []string) (string, error) {
 	version, err := exec.Command(b.compiler, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", b.compiler, err)
 	}
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "-I") })
 	parts := [][]byte{version, []byte(strings.Join(flags, "\x00")), []byte(filepath.Base(b.own))}
-	folders = slices.Clone(folders)
-	slices.Sort(folders)
-	for _, folder := range slices.Compact(folders) {
+	for i, folder := range folders {
+		if slices.Contains(folders[:i], folder) {
+			continue
+		}
 		entries, err := os.ReadDir(folder)
 		if err != nil {
 			return "", err

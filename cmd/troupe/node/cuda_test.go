@@ -22,8 +22,7 @@ import (
 // driver without faults.
 func emulatedCUDA(t testing.TB, flags ...string) (*configs.Config, *control.Driver) {
 	t.Helper()
-	t.Chdir("../../../gpu/cuda") // from where the device's tests have compiled it
-	library, err := cudaemu.Build("kernels", cudaemu.Options{})
+	library, err := cudaemu.Build("../../../gpu/cuda/kernels", cudaemu.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
