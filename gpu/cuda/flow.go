@@ -106,7 +106,9 @@ func (m *model) wait(s *step) error {
 		err = s.computed.Synchronize()
 	}
 	if err != nil { // part of it may be under way
-		err = errors.Join(err, m.stream.Synchronize())
+		if over := m.stream.Synchronize(); !sticky(err) {
+			err = errors.Join(err, over)
+		}
 	}
 	return err
 }

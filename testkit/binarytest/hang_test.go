@@ -23,7 +23,7 @@ func TestALaunchThatHangs(t *testing.T) {
 		text, code string
 		took       time.Duration
 	}
-	fakes := []string{"hang=run:*:500", "hang=cuEventSynchronize:20"}
+	fakes := []string{"hang=run:*:500", "hang=cuEventSynchronize:90"}
 	ends := make(chan end, len(fakes))
 	for _, fake := range fakes {
 		s := faults{fake: fake, args: append([]string{"--watchdog-timeout", "1s"}, roomy...)}.serve(t, "cuda")

@@ -43,12 +43,14 @@ func TestFaultsInSteps(t *testing.T) {
 		// Numbers of calls and runs are beyond those of loading.
 		{"cuMemcpyHtoDAsync:120=1", false, []string{"cuMemcpyHtoDAsync", "CUDA_ERROR_INVALID_VALUE", report}},
 		{"cuMemcpyDtoHAsync:5=1", false, []string{"cuMemcpyDtoHAsync", report}},
-		{"cuLaunchKernel:400=701", false, []string{"cuLaunchKernel of ", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
-		{"cuStreamSynchronize:20=1", false, []string{"cuStreamSynchronize", report}},
-		{"cuMemcpyHtoDAsync:120=700", true, []string{"cuMemcpyHtoDAsync", "CUDA_ERROR_ILLEGAL_ADDRESS", report, restart}},
-		{"cuMemcpyDtoHAsync:5=719", true, []string{"cuMemcpyDtoHAsync", report, restart}},
-		{"cuLaunchKernel:400=719", true, []string{"cuLaunchKernel of ", "CUDA_ERROR_LAUNCH_FAILED", report, restart}},
-		{"cuStreamSynchronize:20=214", true, []string{"cuStreamSynchronize", "CUDA_ERROR_ECC_UNCORRECTABLE", "nvidia-smi --gpu-reset", restart}},
+		{"cuLaunchKernel:40=701", false, []string{"cuLaunchKernel of ", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
+		{"cuGraphLaunch:20=701", false, []string{"cuGraphLaunch", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
+		{"cuEventSynchronize:90=1", false, []string{"cuEventSynchronize", report}},
+		// The step before the one that fails is under way, and may tell it first.
+		{"cuMemcpyHtoDAsync:120=700", true, []string{"CUDA_ERROR_ILLEGAL_ADDRESS", report, restart}},
+		{"cuMemcpyDtoHAsync:5=719", true, []string{"CUDA_ERROR_LAUNCH_FAILED", report, restart}},
+		{"cuGraphLaunch:20=719", true, []string{"CUDA_ERROR_LAUNCH_FAILED", report, restart}},
+		{"cuEventSynchronize:90=214", true, []string{"cuEventSynchronize", "CUDA_ERROR_ECC_UNCORRECTABLE", "nvidia-smi --gpu-reset", restart}},
 		{"run:*:500=700", true, []string{"CUDA_ERROR_ILLEGAL_ADDRESS", report, restart}},
 		{"lost=500", true, []string{"CUDA_ERROR_UNKNOWN", "dmesg", restart}},
 	} {
