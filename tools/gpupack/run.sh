@@ -131,8 +131,10 @@ step() {
   summarise "$number" <"$file"
   if [ $status -ne 0 ] || [ $failed -gt 0 ]; then
     verdict=FAIL
-  elif [ $passed -eq 0 ]; then
+  elif [ $passed -eq 0 ] && [ $skipped -gt 0 ]; then
     verdict=SKIPPED
+  elif [ $passed -eq 0 ]; then
+    verdict=FAIL # nothing ran
   fi
   echo >>"$file"
   echo "$verdict step $number, $name: $passed passed, $failed failed, $skipped skipped, exit status $status, $((SECONDS - begun)) s" | tee -a "$file"
