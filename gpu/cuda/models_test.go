@@ -50,7 +50,7 @@ func TestModels(t *testing.T) {
 	for _, s := range modelShapes {
 		m := &modelMeter{t: t, name: s.name, config: s.config, context: 2048, prompt: 8192, steps: 200, batches: []int{1, 64, 256}}
 		if testing.Short() {
-			m.config, m.context, m.prompt, m.steps, m.batches = fewShape, 64, 128, 4, []int{1, 4}
+			m.name, m.config, m.context, m.prompt, m.steps, m.batches = "small", fewShape, 64, 128, 4, []int{1, 4}
 		}
 		memory, err := d.Memory()
 		if err != nil {
@@ -238,6 +238,9 @@ func (m *modelMeter) decode(batch int) error {
 	}
 	took := time.Since(begun) / time.Duration(m.steps)
 	m.line(fmt.Sprintf("a step of %d rows at %d", batch, m.context), took, float64(batch), "tokens/s")
+	if err := m.busy(batch, took); err != nil {
+		return err
+	}
 	bytes := float64(m.weightBytes)
 	if !m.config.Tied {
 		bytes -= 2 * float64(m.config.Vocab) * float64(m.config.Hidden) // the embedding is read by row
@@ -246,6 +249,36 @@ func (m *modelMeter) decode(batch int) error {
 	bytes += float64(batch) * float64(m.context) * float64(kv.BytesPerToken(gpu.BF16))
 	m.line(fmt.Sprintf("bytes of that step: %.2f GB", bytes/1e9), took, bytes/1e9, "GB/s")
 	return nil
+}
+
+// busy measures the kernels of the last step alone, as one graph after the other: what a step
+// takes longer is time in which the device waits for the host.
+func (m *modelMeter) busy(batch int, step time.Duration) error {
+	exec := m.model.graphs.byRows[graphSize(batch, m.model.pool.tile)]
+	if exec == nil {
+		m.t.Logf("SKIPPED the time without a kernel: steps of %d rows are no graph", batch)
+		return nil
+	}
+	stream, took := m.model.stream, time.Duration(0)
+	err := m.model.worker.do(func() error {
+		var begun time.Time
+		for i := range m.steps + 1 {
+			if i == 1 { // the first one is only to begin
+				if err := stream.Synchronize(); err != nil {
+					return err
+				}
+				begun = time.Now()
+			}
+			if err := stream.LaunchGraph(exec); err != nil {
+				return err
+			}
+		}
+		err := stream.Synchronize()
+		took = time.Since(begun) / time.Duration(m.steps)
+		return err
+	})
+	m.t.Logf("| %s | kernels of that step alone | %.3f ms | %.1f %% of the step is without a kernel |", m.name, 1e3*took.Seconds(), 100*(1-took.Seconds()/step.Seconds()))
+	return err
 }
 
 // submit runs steps with two in flight.

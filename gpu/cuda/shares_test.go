@@ -128,12 +128,30 @@ func (m *meter) rows() {
 			m.row(kernel, fmt.Sprintf("%d rows of %d", rows, width), took, bytes*float64(rows)*float64(width), 0)
 		}
 		hidden, mlp := m.by(largeHidden), m.by(largeMLP)
+		m.ropeAndStore(rows)
 		x, gate, up, out := floats(hidden), floats(mlp), floats(mlp), floats(mlp)
 		each("rmsnorm_round_bf16", hidden, normBlock(hidden), 1, 6, count, x.Address(), m.blank(4*int64(hidden)).Address(), out.Address(), uint64(hidden), uint64(hidden), floatBits(1e-5))
 		each("round_bf16", hidden, along, per(hidden, perRow), 6, count, x.Address(), out.Address(), uint64(hidden), uint64(hidden))
 		each("silu_mul_round_bf16", mlp, along, per(mlp, perRow), 10, count, gate.Address(), up.Address(), out.Address(), uint64(mlp), uint64(mlp))
 		m.release()
 	}
+}
+
+// ropeAndStore measures the rotation and the store of K and V, of tokens of one sequence.
+func (m *meter) ropeAndStore(rows int) {
+	var tokens []token
+	for i := range rows {
+		tokens = append(tokens, token{0, i})
+	}
+	a := m.large(gpu.BF16, 1, per(rows, goldenPages)*goldenPages, tokens)
+	k, v := m.blank(4*int64(rows)*largeKV*largeHead), m.blank(4*int64(rows)*largeKV*largeHead)
+	angles := m.blank(4 * int64(rows) * largeHead)
+	took := m.each(func(int) {
+		m.start("rope_store_kv_bf16", driver.Dim{X: rows, Y: largeHeads + 2*largeKV}, 32, 0, a.step, a.q, k.Address(), v.Address(), angles.Address(),
+			a.keys, a.values, 0, 0, largeHeads, largeKV, largeHead, largeHead/2, floatBits(1))
+	})
+	bytes := float64(rows) * largeHead * (8*largeHeads + 8*largeKV + 4*largeKV + 4*largeKV + 4) // in place, V, 16-bit K and V, angles
+	m.row("rope_store_kv_bf16", fmt.Sprintf("%d rows", rows), took, bytes, 0)
 }
 
 // sampling measures the choice of tokens from a vocabulary of 152,064.
