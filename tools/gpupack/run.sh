@@ -17,7 +17,7 @@
 #
 # Variables: OUT; TROUPE_CUDA_DEVICE, the number of the GPU (0); TROUPE_CUDA_LIBRARY, the
 # file of another driver; WORK, where the pack is unpacked (unpacked, beside this file);
-# FEW=1 for fewer requests and small shapes, where the driver is the emulation.
+# FEW=1 for fewer checks and requests and for small shapes, where the driver is the emulation.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "${OUT:=results}" || exit 1
@@ -72,7 +72,13 @@ run() {
   case $1 in
   1) gotest cuda '^TestModulesLoad$' ;;
   2) gotest cuda '^TestGolden$' ;;
-  3) gotest cuda '^(TestDevice|TestPlainDevice|TestRandomShapes)$' ;;
+  3)
+    if [ -z "${FEW:-}" ]; then
+      gotest cuda '^(TestDevice|TestPlainDevice|TestRandomShapes)$'
+    else
+      gotest cuda '^TestDevice$'
+    fi
+    ;;
   4) TROUPE_BINARY=$work/troupe-cuda gotest binarytest '^TestEngineGolden$' ;;
   5) gotest cuda '^TestCeilings$' ;;
   6) gotest cuda '^TestModels$' ;;

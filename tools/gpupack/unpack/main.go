@@ -1,4 +1,4 @@
-// Command unpack unpacks the archive of a pack for GPU machines, on machines that have no xz:
+// Command unpack unpacks the archive of a pack for GPU machines, where there may be no xz.
 //
 //	unpack pack.tar.xz folder
 //
