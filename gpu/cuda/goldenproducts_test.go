@@ -4,15 +4,21 @@ package cuda
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
+	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
 // productShape is a product of rows x k with k x n.
 type productShape struct{ n, k int }
 
-var goldenProducts = []productShape{{40, 24}, {130, 520}, {96, 1544}}
+var goldenProducts = []productShape{{40, 24}, {130, 520}, {96, 1544}, wideProduct}
+
+// wideProduct has inputs of very different sizes, so that tensor cores cut most of what they
+// add, and sums that are next to nothing.
+var wideProduct = productShape{72, 264}
 
 // mostRows is how many rows the inputs of golden products have; a case takes the first.
 const mostRows = 200
@@ -82,14 +88,32 @@ type productRun struct {
 
 func newProduct(b *bed, to gpu.DType, s productShape, biased, accumulate bool) *productRun {
 	p := &productRun{b: b, to: to, shape: s, accumulate: accumulate}
-	p.in = put(b, b.elements(to, mostRows*s.k, 1))
-	p.w = put(b, b.elements(to, s.n*s.k, 0.1))
+	if s == wideProduct {
+		p.in, p.w = put(b, b.wide(to, mostRows*s.k)), put(b, b.wide(to, s.n*s.k))
+	} else {
+		p.in, p.w = put(b, b.elements(to, mostRows*s.k, 1)), put(b, b.elements(to, s.n*s.k, 0.1))
+	}
 	bias := b.floats(s.n, 1)
 	if biased {
 		p.bias = address(b, bias)
 	}
 	p.old = b.floats(mostRows*s.n, 1)
 	return p
+}
+
+// wide are elements from 2^-12 to 2^12 of both signs, in which every second one is the negative
+// of the one before it, a little changed.
+func (b *bed) wide(to gpu.DType, n int) []byte {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(b.random.NormFloat64() * math.Pow(2, float64(b.random.IntN(25)-12)))
+		if i%2 == 1 {
+			x[i] = -x[i-1] * (1 + float32(b.random.IntN(3))*0x1p-8)
+		}
+	}
+	data := make([]byte, to.Bytes(n))
+	quant.Quantize(to, data, x)
+	return data
 }
 
 // start prepares for some rows.
