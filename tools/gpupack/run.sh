@@ -121,7 +121,7 @@ summarise() {
     esac
     line=${line#--- }
     line=${line/#SKIP: /SKIPPED: }
-    case $line in PASS*) [ "$1" = 2 ] || echo "  $line" ;; *) echo "  $line" ;; esac
+    case $line in PASS*) [ "$1" = 2 ] || [ "$1" = 7 ] || echo "  $line" ;; *) echo "  $line" ;; esac
   done
 }
 shopt -s extglob
