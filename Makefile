@@ -23,10 +23,11 @@ CHAOS   ?= 30m
 # The variant for NVIDIA GPUs: see docs/decisions/0036-cuda-driver.md.
 CUDA    := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/gpu/cuda/driver/include"
 CUDATAGS := cuda,netgo,osusergo
+MUTANTS  ?= 1
 # No ids: they depend on the folder, and two builds shall give the same bytes.
 CUDAIDS := -buildid= -B none
 
-.PHONY: build-cuda test-cuda gpu-pack kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
+.PHONY: build-cuda test-cuda mutants gpu-pack kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +41,11 @@ build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, no
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
 	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./testkit/binarytest ./gpu/cuda/... ./testkit/cudaemu/...
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -tags $(CUDATAGS),invariants -timeout 20m -run '^TestCUDA' ./cmd/troupe/node
+	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -race -tags $(CUDATAGS),invariants -run '^TestSmallSteps$$' ./gpu/cuda
+
+mutants: ## break each barrier, wait, guard and index of the CUDA kernels alone: MUTANTS=1 all (an hour), or how many are drawn
+	TROUPE_CUDA_TESTS=1 TROUPE_CUDA_MUTANTS=$(MUTANTS) $(GO) test -count=1 -timeout 0 -run '^TestMutants$$' -v ./gpu/cuda/kernels ./gpu/cuda/kernels/sampletest
 
 gpu-pack: ## write PACK (bin/gpu-pack): tests and measurements for a machine with a GPU and nothing else (needs gcc, xz)
 	rm -rf $(PACK).parts

@@ -48,6 +48,7 @@ type Config struct {
 
 	Device      string // auto, cpu, cuda or cuda:N
 	CUDALibrary string // "": where the system has it
+	NoGraphs    bool   // a GPU launches kernels one by one
 	CPU         cpu.Options
 
 	HTTP         httpapi.Options

@@ -69,6 +69,8 @@ func (c *Config) settings() []setting {
 		{key: "device", to: &c.Device, check: deviceName,
 			usage: "compute device: auto (a usable NVIDIA GPU, otherwise the CPU), cpu, cuda, or cuda:N for the GPU with number N. GPUs need the binary troupe-cuda. Example: cuda:1"},
 		{key: "cuda-library", to: &c.CUDALibrary, usage: "file of NVIDIA's CUDA driver; default: libcuda.so.1, where the system and containers have it. Example: /opt/nvidia/lib/libcuda.so.1"},
+		{key: "disable-cuda-graph", to: &c.NoGraphs,
+			usage: "launch the kernels of a GPU one by one instead of as CUDA graphs, which costs the host more and saves some of the GPU's memory. Results do not change"},
 		{key: "threads", to: &c.CPU.Threads, check: within(0, 1024), usage: "worker threads of the CPU device; 0: one per core. Example: 8"},
 		{key: "instruction-set", to: &c.CPU.InstructionSet, check: oneOf("auto", "amx", "avx512", "avx2", "portable"),
 			usage: "instruction set of the CPU device: auto (the best that the processor has), amx, avx512, avx2 or portable (plain Go). Results differ by rounding, except between amx and avx512. Example: avx2"},

@@ -23,6 +23,12 @@ type Device interface {
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
 
+// StepSizer is a Device that knows how much memory NewPool takes beside the KV pool, for
+// steps of a size. It allocates nothing.
+type StepSizer interface {
+	StepBytes(p *Program, spec PoolSpec) int64
+}
+
 // Info names a device.
 type Info struct {
 	Kind string // "cpu", "cuda", "ref"

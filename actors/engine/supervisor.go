@@ -57,6 +57,8 @@ func (s *supervisor) resume(ctx actor.Context) {
 func (s *supervisor) handle(ctx actor.Context, event any) {
 	if fail, ok := event.(*messages.FailEpoch); ok && fail.Planned && s.life.phase == running {
 		s.log.Warn().Uint32("epoch", uint32(s.life.epoch)).Str("cause", fail.Cause).Msg("restarting the engine, as asked; unfinished requests will be resumed")
+	} else if ok && s.life.phase == running && fail.Sticky {
+		s.log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("cause", fail.Cause).Msg("the device cannot be used any more; the server ends, and a new start may help")
 	} else if ok && s.life.phase == running {
 		s.log.Error().Uint32("epoch", uint32(s.life.epoch)).Str("from", fail.From.String()).
 			Str("cause", fail.Cause).Int("suspects", len(fail.Suspects)).Msg("restarting the engine; unfinished requests will be resumed. Unless the cause is a timeout or the device, this is a bug in the server: please report it")

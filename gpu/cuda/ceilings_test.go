@@ -223,18 +223,21 @@ func (m *meter) square(kernel string, n int) func() {
 	count, block, shared := address(m.bed, []int32{int32(n)}), 256, dynamicShared(kernel)
 	a, b := in.Address(), w.Address()
 	if kernel == "gemm_wgmma_bf16" {
-		block, shared = 384, wgmmaShared
-		m.must(m.kernels.functions[kernel].SetDynamicShared(shared))
-		a, b = m.tile(gpu.BF16, in, n, n), m.tile(gpu.BF16, w, n, n)
+		block = 384
+		a, b = m.tile(gpu.BF16, a, n, n), m.tile(gpu.BF16, b, n, n)
 	}
 	return func() {
 		m.start(kernel, driver.Dim{X: per(n, 128), Y: per(n, 128)}, block, shared, count, a, b, 0, out.Address(), uint64(n), uint64(n), 0, 0, 0)
 	}
 }
 
-// rotating are offsets of copies of something, so that runs do not find it in the L2 cache.
-func (m *meter) rotating(bytes int64) (memory *driver.Memory, at func(run int) uint64) {
+// rotating are the addresses of copies of something, so that runs do not find it in the L2
+// cache.
+func (m *meter) rotating(bytes int64) (list []uint64) {
 	copies := max(1, min(64, 4*m.device.Description().L2/bytes))
-	memory = m.blank(copies * aligned(bytes))
-	return memory, func(run int) uint64 { return memory.Address() + uint64(int64(run)%copies*aligned(bytes)) }
+	memory := m.blank(copies * aligned(bytes))
+	for i := range copies {
+		list = append(list, memory.Address()+uint64(i*aligned(bytes)))
+	}
+	return list
 }

@@ -21,6 +21,7 @@ type compiler struct {
 	pool  *pool
 	ropes []*ropeTable
 	steps uint64 // address of the headers, one per tile
+	maps  tensorMaps
 
 	step  uint64                   // address of the header of the rows of the ops that are compiled
 	fresh map[gpu.Buffer]gpu.DType // buffers whose rounded twin has their present values

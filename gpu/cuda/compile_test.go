@@ -73,7 +73,11 @@ func TestKernelsOfALayer(t *testing.T) {
 			"embed_bf16 rmsnorm_round_bf16 gemm64_bf16 gemm64_bf16 gemm64_bf16 rmsnorm rmsnorm rope_store_kv_f32 " +
 				"attention_f32 round_bf16 gemm64_bf16 rmsnorm_round_bf16 gemm64_bf16 gemm64_bf16 silu_mul_round_bf16 gemm64_bf16",
 			"gather rmsnorm_round_bf16 gemm64_bf16"},
-		{"widths that are no multiples of 8", Options{}, odd, gpu.F16, 65,
+		{"many rows", Options{}, shape, gpu.BF16, 65,
+			"embed_bf16 rmsnorm_round_bf16 gemm_wgmma_bf16 gemm_wgmma_bf16 gemm_wgmma_bf16 rmsnorm rmsnorm rope_store_kv_bf16 " +
+				"attention_decode_bf16_64 attention_prompt_bf16_64 gemm_wgmma_bf16 rmsnorm_round_bf16 gemm_wgmma_bf16 gemm_wgmma_bf16 silu_mul_round_bf16 gemm_wgmma_bf16",
+			"gather rmsnorm_round_bf16 gemm_wgmma_bf16"},
+		{"widths that are no multiples of 8", Options{Ampere: true}, odd, gpu.F16, 65,
 			"embed_bf16 rmsnorm linear_bf16 linear_bf16 linear_bf16 rmsnorm rmsnorm rope_store_kv_f16 " +
 				"attention_decode_f16_64 attention_prompt_f16_64 gemm128_bf16 rmsnorm linear_bf16 linear_bf16 silu_mul linear_bf16",
 			"gather rmsnorm linear_bf16"},
@@ -91,5 +95,25 @@ func TestKernelsOfALayer(t *testing.T) {
 				t.Errorf("the outputs have\n%s, want\n%s", got, c.tail)
 			}
 		})
+	}
+}
+
+// A plan of the memory has room for what a pool takes, and not for much more.
+func TestStepBytes(t *testing.T) {
+	for _, o := range []Options{{NoGraphs: true}, {Plain: true, NoGraphs: true}} {
+		for _, s := range gputest.Shapes() {
+			spec := gpu.PoolSpec{PageSize: 4, Pages: 8, DType: gpu.BF16}
+			m := loaded(t, o, s, spec)
+			took := int64(0)
+			for what, n := range m.Bytes() {
+				if what != "kv" && what != "weights" {
+					took += n
+				}
+			}
+			d := &device{options: m.options, multiprocessors: m.device.Description().Multiprocessors}
+			if planned := d.StepBytes(m.program, m.pool.spec); planned < took || planned > 2*took {
+				t.Errorf("%s, plain %v: %d bytes were planned, a pool took %d", s.Name, o.Plain, planned, took)
+			}
+		}
 	}
 }

@@ -17,9 +17,10 @@ const kernelVersion = 2
 const widestHead = 256
 
 type device struct {
-	info    gpu.Info
-	worker  *worker
-	options Options
+	info            gpu.Info
+	worker          *worker
+	options         Options
+	multiprocessors int
 }
 
 // New opens a device: it loads the driver and makes the device's context, which takes up to
@@ -48,7 +49,7 @@ func New(o Options) (Device, error) {
 		info.Inputs = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16}
 		info.Attention = map[gpu.DType]gpu.DType{gpu.F16: gpu.F16, gpu.BF16: gpu.BF16, gpu.I8: gpu.BF16}
 	}
-	return &device{worker: w, info: info, options: o}, nil
+	return &device{worker: w, info: info, options: o, multiprocessors: d.Multiprocessors}, nil
 }
 
 // List describes all devices that the driver has, also those that cannot be used.

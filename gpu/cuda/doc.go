@@ -13,6 +13,7 @@
 //	plan, load          how weights are held; their way onto the device
 //	compile                      ops as launches of kernels
 //	plain, tensor, dataflow      each op by itself; ops for tensor cores, some of them in one kernel; who reads a buffer
+//	tensormaps                   matrices as Hopper copies them
 //	launch, splits, kernels      a launch; how many blocks share a sum; the kernels, loaded
 //	pool, rope          the KV pool, the page table and the buffers of a step; tables of rotary angles
 //	prepare, upload     what the host tells the device of a step

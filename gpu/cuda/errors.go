@@ -31,7 +31,7 @@ func lacking(err error, what string, bytes, free int64, remedy string) error {
 	if !errors.Is(err, driver.ErrMemory) {
 		return err
 	}
-	return fmt.Errorf("%s needs %s of the device's memory, but only %s are free: %s: %w", what, units.Bytes(bytes), units.Bytes(free), remedy, err)
+	return fmt.Errorf("%s need %s of the device's memory, but only %s are free: %s: %w", what, units.Bytes(bytes), units.Bytes(free), remedy, err)
 }
 
 // cannotCompute says how large a step was that failed.

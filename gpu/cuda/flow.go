@@ -14,9 +14,12 @@ type flow struct {
 	steps        [gpu.StepsInFlight]step // in turns
 	begun, ended int
 	over         chan struct{} // an entry for each step that has ended since the last one began
-	open         int           // steps that have begun, without those whose entry was taken
+	unread       int           // steps that have begun and whose entry was not taken
+
+	waiting bool // the goroutine that waits has the device's context
 
 	batch         *gpu.StepBatch // of the step that begins
+	broken        error          // why the device does not have a step; until Reset or a new pool
 	waits         bool           // it has to wait for the one before it
 	result        *gpu.StepResult
 	failure       error // of the step that ends
@@ -25,7 +28,8 @@ type flow struct {
 
 func (f *flow) init(m *model) {
 	for i := range f.steps {
-		f.steps[i].model = m
+		s := &f.steps[i]
+		s.model, s.starts, s.takes = m, s.start, s.take
 	}
 	f.over = make(chan struct{}, gpu.StepsInFlight)
 	f.starts, f.takes = newCall(m.start), newCall(m.take)
@@ -33,9 +37,9 @@ func (f *flow) init(m *model) {
 
 // beginStep gives a step to the device. It runs on the queue's first goroutine.
 func (m *model) beginStep(b *gpu.StepBatch) error {
-	for m.open > 0 && len(m.over) > 0 {
+	for m.unread > 0 && len(m.over) > 0 {
 		<-m.over
-		m.open--
+		m.unread--
 	}
 	m.batch = b
 	for {
@@ -43,11 +47,11 @@ func (m *model) beginStep(b *gpu.StepBatch) error {
 			return marked(err)
 		}
 		if !m.waits {
-			m.open++
+			m.unread++
 			return nil
 		}
 		<-m.over
-		m.open--
+		m.unread--
 	}
 }
 
@@ -65,7 +69,14 @@ func (m *model) start() error {
 	}
 	s := &m.steps[m.begun%gpu.StepsInFlight]
 	m.begun++
-	s.err = contained(func() error { return s.start(sequences) })
+	s.sequences = sequences
+	if m.batch.Reset {
+		m.broken = nil
+	}
+	if s.err = m.broken; s.err == nil { // otherwise its page table may not be there
+		s.err = contained(s.starts)
+		m.broken = s.err
+	}
 	return nil
 }
 
@@ -74,31 +85,37 @@ func (m *model) endStep(*gpu.StepBatch) (*gpu.StepResult, error) {
 	defer func() { m.over <- struct{}{} }()
 	s := &m.steps[m.ended%gpu.StepsInFlight]
 	m.ended++
-	m.failure = s.wait()
+	m.failure = m.wait(s)
 	if err := m.worker.run(m.takes); err != nil {
 		return nil, marked(err)
 	}
 	return m.result, nil
 }
 
-// wait returns when the device is done with the step.
-func (s *step) wait() error {
-	release, err := s.model.device.Use()
-	if err != nil {
-		return errors.Join(s.err, err)
+// wait returns when the device is done with the step. The goroutine that calls it keeps the
+// device's context; when the goroutine ends, so does its thread.
+func (m *model) wait(s *step) error {
+	if !m.waiting {
+		if _, err := m.device.Use(); err != nil {
+			return errors.Join(s.err, err)
+		}
+		m.waiting = true
 	}
-	defer release()
-	if s.err != nil { // part of it may be under way
-		return errors.Join(s.err, s.model.stream.Synchronize())
+	err := s.err
+	if err == nil {
+		err = s.computed.Synchronize()
 	}
-	return s.computed.Synchronize()
+	if err != nil { // part of it may be under way
+		err = errors.Join(err, m.stream.Synchronize())
+	}
+	return err
 }
 
 // take runs on the worker.
 func (m *model) take() (err error) {
 	s := &m.steps[(m.ended-1)%gpu.StepsInFlight]
 	if err = m.failure; err == nil {
-		err = contained(s.take)
+		err = contained(s.takes)
 	}
 	if err != nil {
 		err = cannotCompute(len(s.sequences), err)

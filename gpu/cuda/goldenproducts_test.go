@@ -53,10 +53,6 @@ func productCases() (list []goldenCase) {
 					}
 				}
 			}
-			add("gemm_wgmma", 130, 1, func(b *bed, p *productRun) { p.wgmma(1) })
-			if s.k > productSegment {
-				add("gemm_wgmma", 65, 2, func(b *bed, p *productRun) { p.wgmma(2) })
-			}
 		}
 	}
 	for _, w := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
@@ -141,28 +137,20 @@ func (p *productRun) gemm(g gemm, parts int) {
 	if g.splits {
 		arguments = append(arguments, p.work, p.arrived)
 	}
+	if g.maps {
+		arguments[1], arguments[2] = p.b.tile(p.to, p.in.Address(), mostRows, p.shape.k), p.b.tile(p.to, p.w.Address(), p.shape.n, p.shape.k)
+	}
 	p.b.run(name, driver.Dim{X: per(p.shape.n, g.columns), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
 }
 
-// wgmmaShared is the dynamic shared memory of gemm_wgmma.
-const wgmmaShared = 132096
-
-func (p *productRun) wgmma(parts int) {
-	b, name := p.b, "gemm_wgmma_"+typeName(p.to)
-	b.must(b.kernels.functions[name].SetDynamicShared(wgmmaShared))
-	arguments := append(p.arguments(), p.work, p.arrived)
-	arguments[1], arguments[2] = b.tile(p.to, p.in, mostRows, p.shape.k), b.tile(p.to, p.w, p.shape.n, p.shape.k)
-	b.run(name, driver.Dim{X: per(p.shape.n, 128), Y: per(p.rows, 128), Z: parts}, 384, wgmmaShared, arguments...)
-}
-
 // tile puts the description of a matrix for TMA on the device.
-func (b *bed) tile(to gpu.DType, m *driver.Memory, rows, k int) uint64 {
+func (b *bed) tile(to gpu.DType, matrix uint64, rows, k int) uint64 {
 	b.t.Helper()
 	elements := driver.BFloat16Elements
 	if to == gpu.F16 {
 		elements = driver.Float16Elements
 	}
-	encoded, err := b.device.EncodeTile(driver.Tile{Type: elements, Address: m.Address(), Sizes: []uint64{uint64(k), uint64(rows)},
+	encoded, err := b.device.EncodeTile(driver.Tile{Type: elements, Address: matrix, Sizes: []uint64{uint64(k), uint64(rows)},
 		Strides: []uint64{2 * uint64(k)}, Box: []uint32{64, 128}, Swizzle: 128})
 	b.must(err)
 	return put(b, encoded[:]).Address()

@@ -20,6 +20,9 @@ func (s *step) graphRows() int {
 	return graphSize(len(s.tokenID), s.model.pool.tile)
 }
 
+// graphSizes is how many results graphSize has.
+const graphSizes = 4 + (64-8)/8 + (256-64)/16
+
 // graphSize rounds a number of rows up, so that there are few graphs and few idle blocks: to
 // a power of two up to 8, then to a multiple of 8 up to 64, then of 16.
 func graphSize(rows, most int) int {

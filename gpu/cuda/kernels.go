@@ -56,7 +56,7 @@ var sharedBytes = []struct {
 	name  string
 	bytes int
 }{
-	{"gemm_few8_", 122880}, {"gemm_few16_", 147456}, {"gemm64_", 98304}, {"gemm128_", 131072},
+	{"gemm_few8_", 122880}, {"gemm_few16_", 147456}, {"gemm64_", 98304}, {"gemm128_", 131072}, {"gemm_wgmma_", 132096},
 }
 
 // attentionShared is the same by the width of a head.

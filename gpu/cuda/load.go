@@ -15,10 +15,19 @@ import (
 	"github.com/troupe-engine/troupe/gpu/quant"
 )
 
-// weights are those of a model on the device.
+// weights are those of a model on the device. Models that share them count as users; the
+// last one frees them. It belongs to the worker.
 type weights struct {
 	all    []held
 	memory *driver.Memory
+	users  int
+}
+
+func (w *weights) release() error {
+	if w.users--; w.users > 0 {
+		return nil
+	}
+	return w.memory.Close()
 }
 
 func (w *weights) address(i gpu.Weight) uint64 { return w.memory.Address() + uint64(w.all[i].at) }
@@ -46,16 +55,13 @@ func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 
 // load runs on the worker.
 func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (_ *model, err error) {
-	m := &model{program: p, options: d.options, worker: d.worker, device: d.worker.device}
+	m := &model{weights: &weights{users: 1}, program: p, options: d.options, worker: d.worker, device: d.worker.device}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.free())
 		}
 	}()
-	if m.kernels, err = loadKernels(m.device); err != nil {
-		return nil, err
-	}
-	if m.stream, err = m.device.NewStream(); err != nil {
+	if err = m.setUp(); err != nil {
 		return nil, err
 	}
 	all, plan, err := place(p, w)
@@ -65,11 +71,19 @@ func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 	m.weights.all = all
 	if m.weights.memory, err = m.device.Alloc(max(plan.Bytes, 1)); err != nil {
 		free, _, _ := m.device.Memory() // only for the error
-		return nil, lacking(err, "the model", plan.Bytes, free, "use a smaller model, or --device cpu")
+		return nil, lacking(err, "the model's weights", plan.Bytes, free, "use a smaller model, or --device cpu")
 	}
 	l := &loading{model: m, source: w, progress: progress}
 	l.stream, _ = w.(gpu.StreamedWeights)
 	return m, l.run()
+}
+
+// setUp loads the kernels and makes the stream of a model.
+func (m *model) setUp() (err error) {
+	if m.kernels, err = loadKernels(m.device); err == nil {
+		m.stream, err = m.device.NewStream()
+	}
+	return err
 }
 
 // loading copies tensors to the device, one after the other.
@@ -95,9 +109,13 @@ func (l *loading) run() (err error) {
 			err = errors.Join(err, l.buffers[i].copied.Close(), l.buffers[i].buffer.Close())
 		}
 	}()
+	size := int64(1)
+	for _, h := range l.model.weights.all {
+		size = max(size, min(stagingBytes, h.bytes()))
+	}
 	for i := range l.buffers {
 		b := &l.buffers[i]
-		if b.buffer, err = l.model.device.Pin(stagingBytes); err != nil {
+		if b.buffer, err = l.model.device.Pin(size); err != nil {
 			return err
 		}
 		if b.copied, err = l.model.device.NewEvent(driver.EventOptions{}); err != nil {

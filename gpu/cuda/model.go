@@ -22,7 +22,8 @@ type model struct {
 	device  *driver.Device
 	kernels *kernelSet
 	stream  *driver.Stream
-	weights weights
+	weights *weights
+	shares  bool // another model counts the weights
 	ropes   []*ropeTable
 	pool    *pool
 	rows    *rows.Table // nil before NewPool
@@ -49,6 +50,11 @@ func (m *model) NewPool(spec gpu.PoolSpec) error {
 		return fmt.Errorf("cannot allocate the KV pool: %w", err)
 	}
 	err := m.worker.do(func() (err error) {
+		if m.stream == nil { // of Share
+			if err := m.setUp(); err != nil {
+				return err
+			}
+		}
 		if err := m.freePool(); err != nil { // first, so that the two need not fit at once
 			return fmt.Errorf("cannot free the old KV pool: %w", err)
 		}
@@ -73,11 +79,14 @@ func (m *model) makePool(spec gpu.PoolSpec) (err error) {
 			return err
 		}
 	}
-	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.pool.headers.Address()}
+	c := compiler{model: m, pool: m.pool, ropes: m.ropes, steps: m.pool.headers.Address(), maps: tensorMaps{device: m.device, memory: m.pool.maps}}
 	if m.compiled, err = c.compile(); err != nil {
 		return err
 	}
-	m.rows = rows.New(m.program, spec)
+	if err := c.maps.upload(m.stream); err != nil {
+		return err
+	}
+	m.rows, m.broken = rows.New(m.program, spec), nil
 	return nil
 }
 
@@ -130,13 +139,16 @@ func (m *model) free() error {
 	for _, t := range m.ropes {
 		errs = append(errs, t.memory.Close())
 	}
-	errs = append(errs, m.weights.memory.Close(), m.stream.Close(), m.kernels.close())
+	errs = append(errs, m.weights.release(), m.stream.Close(), m.kernels.close())
 	return errors.Join(errs...)
 }
 
 // countBytes runs between steps.
 func (m *model) countBytes() {
-	all := map[string]int64{"weights": m.weights.memory.Size()}
+	all := map[string]int64{}
+	if !m.shares {
+		all["weights"] = m.weights.memory.Size()
+	}
 	for _, t := range m.ropes {
 		all["workspace"] += t.memory.Size()
 	}
@@ -156,6 +168,17 @@ func (m *model) Bytes() map[string]int64 {
 		all[what] = n
 	}
 	return all
+}
+
+// Share implements gpu.Sharer.
+func (m *model) Share() gpu.Model {
+	other := &model{program: m.program, options: m.options, worker: m.worker, device: m.device, weights: m.weights, shares: true}
+	_ = m.worker.do(func() error { // never an error
+		m.weights.users++
+		return nil
+	})
+	other.begin()
+	return other
 }
 
 // Close implements gpu.Model. It may be called again, and from the done of the last step.

@@ -14,6 +14,8 @@ type Options struct {
 	// Plain computes everything in float32, without tensor cores: slow, and the reference
 	// for the others.
 	Plain bool
+	// Ampere uses no instructions of newer GPUs. Results are the same bits.
+	Ampere bool
 	// NoGraphs launches the kernels of every step one by one. Otherwise those of decode
 	// steps are launched as graphs, which costs the host less. Results are the same bits.
 	NoGraphs bool

@@ -33,7 +33,7 @@ func normBlock(group int) int {
 
 // plain makes the launch of an op in the plain family, which takes any shape.
 func (c *compiler) plain(op gpu.Op) (launch, error) {
-	kv, o, w := c.model.program.KV, c.pool, &c.model.weights
+	kv, o, w := c.model.program.KV, c.pool, c.model.weights
 	weighted := func(name string, i gpu.Weight) *driver.Function {
 		return c.kernel(name + "_" + typeName(w.all[i].dtype))
 	}

@@ -36,76 +36,106 @@ type pool struct {
 	samplers int            // blocks that sample at once; each has a part of scratch
 	tables   *driver.Memory // page table [row][stride], then the last token sampled for each row
 	stride   int
+	maps     *driver.Memory // tensor maps
+	needs    []need
 	pages    []int // of each row, how many entries of the page table are on the device
 }
 
 // newPool takes the memory. free is called for what it has taken if it fails.
 func newPool(m *model, spec gpu.PoolSpec) (_ *pool, err error) {
-	d, p := m.device, m.program
-	o := &pool{spec: spec, tile: min(outputTile, spec.StepTokens), pages: make([]int, spec.Rows)}
+	o := planPool(m.program, spec, m.device.Description().Multiprocessors, func(l gpu.Linear) bool {
+		_, rounded := m.rounds(l)
+		return rounded
+	})
+	o.pages = make([]int, spec.Rows)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.free())
 		}
 	}()
-	slots := int64(spec.Pages+1) * int64(spec.PageSize) * int64(p.KV.Heads)
-	o.vectors = aligned(slots * int64(spec.DType.Bytes(p.KV.HeadDim)))
-	o.scales = aligned(slots * int64(spec.DType.ScaleBytes()))
-	if o.kv, err = take(d, "the KV pool", int64(p.KV.Layers)*2*(o.vectors+o.scales), "lower mem-fraction-static or max-total-tokens"); err != nil {
-		return nil, err
-	}
-	const smaller = "lower chunked-prefill-size or max-running-requests"
-	if o.buffers, err = take(d, "the buffers of a step", o.layBuffers(m), smaller); err != nil {
-		return nil, err
-	}
-	processors := d.Description().Multiprocessors
-	o.samplers = max(1, min(o.tile, processors))
-	if o.scratch, err = take(d, "sampling", int64(o.samplers)*samplerBytes(p.Vocab), smaller); err != nil {
-		return nil, err
-	}
-	o.stride = per(spec.Context, spec.PageSize)
-	if o.tables, err = take(d, "the page table", 4*int64(spec.Rows)*int64(o.stride+1), "use a larger page-size, or lower max-running-requests"); err != nil {
-		return nil, err
-	}
-	o.splits = splits{multiprocessors: processors, context: o.stride * spec.PageSize}
-	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
-	if o.work, err = take(d, "the partial sums of products and attention", work, smaller); err != nil {
-		return nil, err
-	}
-	if o.arrived, err = take(d, "the counters of blocks", 4*int64(counters), smaller); err != nil {
-		return nil, err
-	}
-	if o.headers, err = take(d, "the headers of steps", int64(per(spec.StepTokens, o.tile))*headerBytes, "lower chunked-prefill-size"); err != nil {
-		return nil, err
+	for _, n := range o.needs {
+		if *n.to, err = take(m.device, n.what, n.bytes, n.remedy); err != nil {
+			return nil, err
+		}
 	}
 	return o, m.stream.Fill(o.arrived, 0, o.arrived.Size(), 0)
 }
 
+// need is a block of the device's memory.
+type need struct {
+	what   string // plural
+	bytes  int64
+	remedy string
+	to     **driver.Memory
+}
+
+// planPool decides what a pool needs, and takes nothing. rounded tells which products have
+// their input rounded.
+func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded func(gpu.Linear) bool) *pool {
+	o := &pool{spec: spec, tile: min(outputTile, spec.StepTokens)}
+	slots := int64(spec.Pages+1) * int64(spec.PageSize) * int64(p.KV.Heads)
+	o.vectors = aligned(slots * int64(spec.DType.Bytes(p.KV.HeadDim)))
+	o.scales = aligned(slots * int64(spec.DType.ScaleBytes()))
+	o.samplers = max(1, min(o.tile, multiprocessors))
+	o.stride = per(spec.Context, spec.PageSize)
+	o.splits = splits{multiprocessors: multiprocessors, context: o.stride * spec.PageSize}
+	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
+	const smaller = "lower chunked-prefill-size or max-running-requests"
+	o.needs = []need{
+		{"the KV pool's pages", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "lower mem-fraction-static or max-total-tokens", &o.kv},
+		{"the buffers of a step", o.layBuffers(p, rounded), smaller, &o.buffers},
+		{"the blocks that sample", int64(o.samplers) * samplerBytes(p.Vocab), smaller, &o.scratch},
+		{"the page tables", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
+		{"the partial sums of products and attention", work, smaller, &o.work},
+		{"the counters of blocks", 4 * int64(counters), smaller, &o.arrived},
+		{"the headers of steps", int64(per(spec.StepTokens, o.tile)) * headerBytes, "lower chunked-prefill-size", &o.headers},
+		{"the tensor maps", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
+	}
+	return o
+}
+
+// StepBytes implements gpu.StepSizer: what planPool needs without the KV, and an estimate of
+// what a step uploads and returns, of rotary tables and of graphs.
+func (d *device) StepBytes(p *gpu.Program, spec gpu.PoolSpec) (bytes int64) {
+	o := planPool(p, spec, d.multiprocessors, func(gpu.Linear) bool { return !d.options.Plain })
+	for _, n := range o.needs[1:] {
+		bytes += aligned(n.bytes)
+	}
+	for _, op := range p.Ops {
+		if rope, is := op.(gpu.Rope); is {
+			bytes += 8 * int64(len(rope.InvFreq)) * int64(spec.Context)
+			break
+		}
+	}
+	const perRow, perLaunch = 4 << 10, 4 << 10
+	if !d.options.NoGraphs {
+		bytes += int64(graphSizes*len(p.Ops)) * perLaunch
+	}
+	return bytes + gpu.StepsInFlight*(int64(spec.Rows)*perRow+16*int64(spec.StepTokens))
+}
+
 // layBuffers places the buffers of a program and the twins of those that are rounded, and
 // returns their size.
-func (o *pool) layBuffers(m *model) (bytes int64) {
-	rows := func(b gpu.BufferSpec) int64 {
-		if b.PerOutput {
-			return int64(o.tile)
-		}
-		return int64(o.spec.StepTokens)
-	}
-	buffers := m.program.Buffers
-	for _, b := range buffers {
+func (o *pool) layBuffers(p *gpu.Program, rounded func(gpu.Linear) bool) (bytes int64) {
+	for _, b := range p.Buffers {
 		o.at, o.twins = append(o.at, bytes), append(o.twins, -1)
-		bytes += aligned(4 * rows(b) * int64(b.Width))
+		bytes += aligned(4 * int64(o.rows(b)) * int64(b.Width))
 	}
-	for _, op := range m.program.Ops {
-		l, is := op.(gpu.Linear)
-		if !is || o.twins[l.In] >= 0 {
-			continue
-		}
-		if _, rounded := m.rounds(l); rounded {
+	for _, op := range p.Ops {
+		if l, is := op.(gpu.Linear); is && o.twins[l.In] < 0 && rounded(l) {
 			o.twins[l.In] = bytes
-			bytes += aligned(2 * rows(buffers[l.In]) * int64(buffers[l.In].Width))
+			bytes += aligned(2 * int64(o.rows(p.Buffers[l.In])) * int64(p.Buffers[l.In].Width))
 		}
 	}
 	return bytes
+}
+
+// rows is how many rows a buffer has.
+func (o *pool) rows(b gpu.BufferSpec) int {
+	if b.PerOutput {
+		return o.tile
+	}
+	return o.spec.StepTokens
 }
 
 // samplerBytes is the scratch of a block that samples: see kernels/sampling.cu.
@@ -188,7 +218,7 @@ func (o *pool) free() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range []*driver.Memory{o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
+	for _, m := range []*driver.Memory{o.maps, o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
 		errs = append(errs, m.Close())
 	}
 	return errors.Join(errs...)
@@ -197,7 +227,7 @@ func (o *pool) free() error {
 func (o *pool) bytes(all map[string]int64) {
 	all["kv"] = o.kv.Size()
 	all["activations"] = o.buffers.Size()
-	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size()
+	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size() + o.maps.Size()
 }
 
 // typeName is how kernels call a type of weights or of a pool.

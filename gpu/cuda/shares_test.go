@@ -36,8 +36,8 @@ func (m *meter) products() {
 				continue
 			}
 			rows = max(1, rows/m.scale)
-			_, w := m.rotating(2 * int64(n) * int64(k))
-			in, out := m.blank(2*int64(rows)*int64(k)), m.take(4*int64(rows)*int64(n))
+			w, in := m.rotating(2*int64(n)*int64(k)), m.blank(2*int64(rows)*int64(k)).Address()
+			out := m.take(4 * int64(rows) * int64(n))
 			count := address(m.bed, []int32{int32(rows)})
 			g := gemms[slices.IndexFunc(gemms, func(g gemm) bool {
 				return (g.rows == 0 || rows <= g.rows) && m.kernels.fits(g.name+"_bf16")
@@ -46,8 +46,14 @@ func (m *meter) products() {
 			if g.splits {
 				extra = []uint64{m.take(m.splits.productWork(per(rows, g.tile)*g.tile, n, k)).Address(), m.counters(per(rows, g.tile) * per(n, g.columns))}
 			}
+			if g.maps {
+				in = m.tile(gpu.BF16, in, rows, k)
+				for i := range w {
+					w[i] = m.tile(gpu.BF16, w[i], n, k)
+				}
+			}
 			took := m.each(func(run int) {
-				arguments := append([]uint64{count, in.Address(), w(run), 0, out.Address(), uint64(n), uint64(k), 0}, extra...)
+				arguments := append([]uint64{count, in, w[run%len(w)], 0, out.Address(), uint64(n), uint64(k), 0}, extra...)
 				m.start(name, driver.Dim{X: per(n, g.columns), Y: per(rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
 			})
 			bytes := 2*float64(n)*float64(k) + 2*float64(rows)*float64(k) + 4*float64(rows)*float64(n)

@@ -37,7 +37,9 @@ type step struct {
 	kept      exchange // logits that are wanted: only the host's part
 	computed  *driver.Event
 	sequences []rows.Sequence
-	err       error // why the device does not have all of the step
+	err       error        // why the device does not have all of the step
+	starts    func() error // start and take, made once
+	takes     func() error
 
 	tokenID, tokenPosition, tokenRow, outputToken []int32
 	outputs                                       []output
@@ -71,8 +73,7 @@ func (s *step) bytes(all map[string]int64) {
 }
 
 // start gives the device all of a step. It runs on the worker.
-func (s *step) start(sequences []rows.Sequence) error {
-	s.sequences = sequences
+func (s *step) start() error {
 	s.prepare()
 	if err := s.upload(); err != nil {
 		return err

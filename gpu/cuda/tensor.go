@@ -66,22 +66,27 @@ func (c *compiler) product(op gpu.Linear, to gpu.DType) {
 		c.round(op.In, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(per(k, perRow)),
 			arguments: []uint64{c.count(op.In), c.pool.buffer(op.In), c.pool.twin(op.In), uint64(k), uint64(k)}})
 	}
-	arguments := []uint64{c.count(op.In), c.pool.twin(op.In), c.model.weights.address(op.W), c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
-	split := append(slices.Clone(arguments), c.pool.work.Address(), c.pool.arrived.Address())
 	var l launch
 	for _, g := range gemms {
 		name := g.name + "_" + typeName(to)
-		if !c.model.kernels.fits(name) {
+		if !c.model.kernels.fits(name) || g.maps && c.model.options.Ampere {
 			continue
 		}
-		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name), arguments: split,
+		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name),
 			grid: func(rows int) driver.Dim {
 				return driver.Dim{X: per(n, g.columns), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
 			}}
-		if !g.splits {
-			f.arguments = arguments
+		in, w := c.pool.twin(op.In), c.model.weights.address(op.W)
+		if g.maps {
+			in, w = c.maps.of(to, in, c.pool.rows(c.model.program.Buffers[op.In]), k), c.maps.of(to, w, n, k)
 		}
-		l.forms = append(l.forms, f)
+		f.arguments = []uint64{c.count(op.In), in, w, c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
+		if g.splits {
+			f.arguments = append(f.arguments, c.pool.work.Address(), c.pool.arrived.Address())
+		}
+		if l.forms = append(l.forms, f); g.rows == 0 {
+			break
+		}
 	}
 	l.forms[len(l.forms)-1].rows = 0
 	c.list = append(c.list, l)

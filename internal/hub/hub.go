@@ -18,6 +18,7 @@
 //	blob, partial, pieces         one file of it: checked; resumable; ranges side by side
 //	stored, remove                what the cache has
 //	room_unix, room_windows       free space on a disk
+//	writeback_linux, _other       bytes on their way to the disk while more come
 package hub
 
 import (

@@ -19,6 +19,7 @@ type partial struct {
 	file  *os.File
 	want  File
 	at    int64     // bytes that are there
+	begun int64     // of these, how many the system has begun to write to the disk
 	bytes hash.Hash // of these bytes
 }
 
@@ -76,7 +77,7 @@ func (p *partial) restart() error {
 	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	p.at = 0
+	p.at, p.begun = 0, 0
 	if p.want.IsSHA256() {
 		p.bytes = sha256.New()
 		return nil
@@ -93,6 +94,10 @@ func (p *partial) empty() error { return errors.Join(p.restart(), p.file.Truncat
 // writes of 1 MiB a download took up to twice the processor time.
 const writeBytes = 64 << 10
 
+// writeBackBytes are given to the disk at once while the download goes on, so that little
+// is left to wait for at its end.
+const writeBackBytes = 16 << 20
+
 // Write appends bytes that follow those that are there. After an error the partial is of
 // no more use, because its hash may have more bytes than the file.
 func (p *partial) Write(data []byte) (n int, err error) {
@@ -106,6 +111,10 @@ func (p *partial) Write(data []byte) (n int, err error) {
 		n += written
 	}
 	p.at += int64(n)
+	if n := p.at - p.begun; n >= writeBackBytes {
+		writeBack(p.file, p.begun, n)
+		p.begun = p.at
+	}
 	if err != nil {
 		err = fmt.Errorf("the download cannot be written: %w", err)
 	}

@@ -23,7 +23,7 @@ func TestALaunchThatHangs(t *testing.T) {
 		text, code string
 		took       time.Duration
 	}
-	fakes := []string{"hang=run:*:500", "hang=cuStreamSynchronize:20"}
+	fakes := []string{"hang=run:*:500", "hang=cuEventSynchronize:20"}
 	ends := make(chan end, len(fakes))
 	for _, fake := range fakes {
 		s := faults{fake: fake, args: append([]string{"--watchdog-timeout", "1s"}, roomy...)}.serve(t, "cuda")
@@ -48,8 +48,8 @@ func TestALaunchThatHangs(t *testing.T) {
 	}
 }
 
-// A driver that hangs before the model is loaded is seen by probes. The second signal ends
-// the process.
+// A driver that hangs before the model is loaded is seen by probes. The first signal ends the
+// process while the device is opened, the second one while the model is loaded.
 func TestADriverThatHangsAtTheStart(t *testing.T) {
 	withCUDA(t)
 	for _, call := range []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamSynchronize:1"} {

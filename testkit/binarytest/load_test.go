@@ -48,7 +48,7 @@ func TestFaultsWhileLoading(t *testing.T) {
 // to need less.
 func TestEachAllocation(t *testing.T) {
 	withCUDA(t)
-	remedy := regexp.MustCompile(`^troupe: (?:cuda device: cannot load .*: )?(.+?) needs? [0-9.]+ (?:bytes|[KMG]iB) of the device's memory, but only [0-9.]+ (?:bytes|[KMG]iB) are free: (?:lower|use a) [^:]+: CUDA device 0: cuMemAlloc of `)
+	remedy := regexp.MustCompile(`^troupe: (?:cuda device: cannot load .*: )?(.+?) need [0-9.]+ (?:bytes|[KMG]iB) of the device's memory, but only [0-9.]+ (?:bytes|[KMG]iB) are free: (?:lower|use a) [^:]+: CUDA device 0: cuMemAlloc of `)
 	seen := map[string]bool{}
 	for n := 1; ; n++ {
 		f := faults{fake: fmt.Sprintf("cuMemAlloc:%d=2", n), args: roomy}
@@ -66,7 +66,7 @@ func TestEachAllocation(t *testing.T) {
 		}
 		seen[found[1]] = true
 	}
-	for _, what := range []string{"the model", "the KV pool", "the buffers of a step", "sampling", "the page table", "the table of rotary angles", "the headers of steps"} {
+	for _, what := range []string{"the model's weights", "the KV pool's pages", "the buffers of a step", "the blocks that sample", "the page tables", "the tables of rotary angles", "the partial sums of products and attention", "the counters of blocks", "the headers of steps", "the tensor maps"} {
 		if !seen[what] {
 			t.Errorf("no allocation is for %s, but for %v", what, seen)
 		}
@@ -84,10 +84,9 @@ func TestMemoryThatIsShort(t *testing.T) {
 		want   []string
 	}{
 		{"taken by others", faults{fake: "memory=128MiB;taken=90MiB", args: roomy},
-			[]string{short, "MiB short; ", "90.0 MiB of the device's 128.0 MiB are in use already (nvidia-smi lists by whom)", "or set max-running-requests to 1024 and chunked-prefill-size to 1024"}},
-		{"a small device", faults{fake: "memory=16MiB", args: roomy}, []string{short, "or set max-running-requests to 512 and chunked-prefill-size to 512"}},
+			[]string{short, "MiB short; ", "90.0 MiB of the device's 128.0 MiB are in use already (nvidia-smi lists by whom)", "or set max-running-requests to 512 and chunked-prefill-size to 512"}},
+		{"a small device", faults{fake: "memory=40MiB", args: roomy}, []string{short, "or set max-running-requests to 512 and chunked-prefill-size to 512"}},
 		{"hardly any", faults{fake: "memory=4MiB", args: roomy}, []string{short, "smaller steps alone do not help: use a smaller model, or set device to cpu"}},
-		{"several engines", faults{args: append([]string{"--data-parallel-size", "2"}, roomy...)}, []string{"the cuda device cannot share weights between engines; set data-parallel-size to 1"}},
 		{"a setting of the CPU", faults{args: append([]string{"--weight-dtype", "q8_0"}, roomy...)}, []string{"only the CPU device has weight-dtype; remove the setting, or set device to cpu"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,8 +99,8 @@ func TestMemoryThatIsShort(t *testing.T) {
 		faults faults
 		warned string
 	}{
-		{"as advised", faults{fake: "memory=16MiB", args: append([]string{"--max-running-requests", "512", "--chunked-prefill-size", "512"}, roomy...)}, ""},
-		{"a pool shorter than the context", faults{fake: "memory=68MiB", args: []string{"--mem-fraction-static", "0.96"}},
+		{"as advised", faults{fake: "memory=40MiB", args: append([]string{"--max-running-requests", "512", "--chunked-prefill-size", "512"}, roomy...)}, ""},
+		{"a pool shorter than the context", faults{fake: "memory=111MiB", args: []string{"--mem-fraction-static", "0.96"}},
 			"less than the context length of 1024: longer requests are refused; raise mem-fraction-static, or lower context-length"},
 		{"a pool that is too large", faults{args: append([]string{"--max-total-tokens", "100000000"}, roomy...)}, "max-total-tokens 100000000 does not fit into memory; using "},
 	} {

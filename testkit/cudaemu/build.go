@@ -94,7 +94,8 @@ func program(files, folders []string, o Options, parts ...string) (string, error
 }
 
 // Preload is the value of LD_PRELOAD with which a program can load a library that was
-// built with a sanitizer.
+// built with a sanitizer; "": it needs none. A Go program needs handle_segv=0 in
+// ASAN_OPTIONS as well.
 func Preload(o Options) (string, error) {
 	if o.Sanitizer != Address {
 		return "", nil

@@ -9,7 +9,7 @@
 //
 //	suite                                 RunDevice and the list of checks
 //	checkexact, checkrows, checksample    against gpu/ref and itself: logits; rows and steps; sampling
-//	checktypes, checkerrors               types of weights and of K and V; bad input
+//	checktypes, checkshared, checkerrors  types of weights and of K and V; models that share weights; bad input
 //	shapes, build                         small decoders; their programs and random weights
 //	run, pool, stream, pair               steps; pools, also filled with NaN; a sequence in chunks; a device beside gpu/ref
 //	compare                               tolerances

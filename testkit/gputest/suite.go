@@ -25,6 +25,7 @@ func checks(device gpu.Device) []check {
 		{"unknown op", checkUnknownOp},
 		{"bad weights", checkBadWeights},
 		{"life", checkLife},
+		{"shared weights", checkShared},
 		{"log probabilities", checkLogprobs},
 		{"sampling", checkSampling},
 		{"samples follow the weights", checkDistribution},

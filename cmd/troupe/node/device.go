@@ -45,7 +45,7 @@ func OpenDevice(c *configs.Config) (Opened, error) {
 	if c.Device == "cpu" {
 		return openCPU(c, "the setting device says so")
 	}
-	device, err := cuda.New(cuda.Options{Ordinal: ordinal, Library: c.CUDALibrary})
+	device, err := cuda.New(cuda.Options{Ordinal: ordinal, Library: c.CUDALibrary, NoGraphs: c.NoGraphs})
 	switch {
 	case err == nil:
 		return openedCUDA(c, device, named)
@@ -82,8 +82,27 @@ func openedCUDA(c *configs.Config, device cuda.Device, named bool) (Opened, erro
 	return Opened{device, c.ForDevice("cuda", memory.Total), why, memory.Total}, nil
 }
 
+// openDeviceOr opens the device, or returns when ctx ends: a driver may hang.
+func openDeviceOr(ctx context.Context, c *configs.Config) (Opened, error) {
+	type result struct {
+		device Opened
+		err    error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		device, err := OpenDevice(c)
+		opened <- result{device, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.device, r.err
+	case <-ctx.Done():
+		return Opened{}, fmt.Errorf("interrupted while the device was opened: %w", context.Cause(ctx))
+	}
+}
+
 func (n *Node) openDevice(ctx context.Context) (err error) {
-	if n.opened, err = OpenDevice(n.Config()); err != nil {
+	if n.opened, err = openDeviceOr(ctx, n.Config()); err != nil {
 		return err
 	}
 	n.Device = n.opened.Device
@@ -115,8 +134,9 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, DeviceMemory{
-		Before: planned.Before, After: after.Available, WeightBytes: n.Model.Bytes()["weights"]}); err != nil {
+	memory := memoryOf(n.Device, planned.Before, n.Model.Bytes()["weights"])
+	memory.After = after.Available
+	if n.Plan, n.KVDType, err = PlanMemory(c, n.Checkpoint, memory); err != nil {
 		return err
 	}
 	plan := n.opt.Log.Info()
@@ -139,11 +159,8 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	rows := n.Plan.MaxRunning
-	// The scheduler gives prompts a page even if decoding rows use up the limits, and
-	// adds an unchunked prompt to all decoding rows.
-	spec := gpu.PoolSpec{PageSize: c.PageSize, Pages: n.Plan.Pages, DType: n.KVDType, Layout: layout,
-		Rows: rows, Context: p.Context, StepTokens: stepTokens(c, p, rows) + rows + c.PageSize}
+	spec := poolSpec(c, p, n.Plan.MaxRunning)
+	spec.Pages, spec.DType, spec.Layout = n.Plan.Pages, n.KVDType, layout
 	for _, m := range n.Models {
 		if err := m.NewPool(spec); err != nil {
 			return err

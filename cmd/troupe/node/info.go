@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/telemetry"
 )
 
@@ -68,7 +69,7 @@ func (n *Node) pool() telemetry.Pool {
 	p := n.Checkpoint.Program
 	return telemetry.Pool{
 		Pages: n.Plan.Pages * len(n.Models), PageSize: n.Config().PageSize, BytesPerToken: p.KV.BytesPerToken(n.KVDType),
-		ByPurpose: n.bytes(), StepBytes: int64(len(n.Models)) * workspace(n.Config(), p, n.Plan.MaxRunning),
+		ByPurpose: n.bytes(), StepBytes: int64(len(n.Models)) * memoryOf(n.Device, gpu.Memory{}, 0).workspace(n.Config(), p, n.Plan.MaxRunning),
 	}
 }
 

@@ -13,9 +13,17 @@ import (
 
 // DeviceMemory describes a device's memory to a plan.
 type DeviceMemory struct {
-	Before      gpu.Memory // without the weights
-	After       int64      // bytes available with the weights loaded; 0: they are not
-	WeightBytes int64      // of the weights on the device; as stored if that is unknown
+	Before      gpu.Memory    // without the weights
+	After       int64         // bytes available with the weights loaded; 0: they are not
+	WeightBytes int64         // of the weights on the device; as stored if that is unknown
+	Steps       gpu.StepSizer // what a step takes; nil: it is estimated
+}
+
+// memoryOf describes the memory of a device.
+func memoryOf(device gpu.Device, before gpu.Memory, weightBytes int64) DeviceMemory {
+	d := DeviceMemory{Before: before, WeightBytes: weightBytes}
+	d.Steps, _ = device.(gpu.StepSizer)
+	return d
 }
 
 // MemoryPlanMessage is the message of the log line with the memory plan.
@@ -39,7 +47,7 @@ func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Pl
 	o.OwnMemory, o.CapToRunning, o.StepTokens, o.PageSize = d.Before.Own, !d.Before.Own, stepTokens(c, p, 0), c.PageSize
 	plan, err := pool.NewPlan(o, pool.Facts{
 		AvailableBytes: d.Before.Available, AvailableFrom: d.Before.Source, AfterLoadBytes: d.After,
-		WeightBytes: d.WeightBytes, WorkspaceBytes: int64(c.DataParallel) * workspace(c, p, d.mostRunning(c)),
+		WeightBytes: d.WeightBytes, WorkspaceBytes: int64(c.DataParallel) * d.workspace(c, p, d.mostRunning(c)),
 		BytesPerToken: p.KV.BytesPerToken(dtype), PerTokenFrom: perTokenFrom(p.KV, dtype), Context: p.Context,
 	})
 	return plan, dtype, err
@@ -61,7 +69,7 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 	if p.Weights, err = device.PlanWeights(m.Program, m.Weights); err != nil {
 		return p, configs.About(err, "model", "weight-dtype")
 	}
-	d := DeviceMemory{Before: p.Before, WeightBytes: p.Weights.Bytes}
+	d := memoryOf(device, p.Before, p.Weights.Bytes)
 	if p.Plan, p.KVDType, err = PlanMemory(c, m, d); err != nil {
 		return p, whatFits(err, c, m, d)
 	}
@@ -145,6 +153,21 @@ func stepTokens(c *configs.Config, p *gpu.Program, running int) int {
 		n = max(n, p.Context)
 	}
 	return max(n, running)
+}
+
+// poolSpec is the size of a model's pool and steps, without pages.
+func poolSpec(c *configs.Config, p *gpu.Program, running int) gpu.PoolSpec {
+	// The scheduler gives prompts a page even if decoding rows use up the limits, and
+	// adds an unchunked prompt to all decoding rows.
+	return gpu.PoolSpec{PageSize: c.PageSize, Rows: running, Context: p.Context, StepTokens: stepTokens(c, p, running) + running + c.PageSize}
+}
+
+// workspace is what the largest step takes of the memory, in bytes.
+func (d DeviceMemory) workspace(c *configs.Config, p *gpu.Program, running int) int64 {
+	if d.Steps != nil {
+		return d.Steps.StepBytes(p, poolSpec(c, p, running))
+	}
+	return workspace(c, p, running)
 }
 
 // workspace is the size in bytes of the activation buffers of the largest step. The

@@ -344,7 +344,7 @@ var others = map[string]string{
 	"instruction-set": "portable", "activation-dtype": "f32", "weight-dtype": "q8_0", "host": "127.0.0.2", "admin-address": "127.0.0.1:0",
 	"tls-cert": "x\ntls-key: x", "tls-key": "x\ntls-cert: x", "tenant-from": "user", "record-trace": "/x", "log-format": "json", "schedule-policy": "lpm", "load-balance-method": "random",
 	"enable-priority-preemption": "true\nschedule-policy: priority", "kv-cache-dtype": "bf16", "kv-layout": "paged", "radix-eviction-policy": "lfu",
-	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "cpu", "cuda-library": "/x",
+	"page-size": "32", "chunked-prefill-size": "64", "context-length": "128", "mem-fraction-static": "0.25", "inter-token-latency-target": "1s", "max-total-tokens": "", "port": "", "device": "cpu", "cuda-library": "/x", "disable-cuda-graph": "true",
 	"model-aliases": "[a=b]", "cluster-role": "gateway", "cluster-name": "x", "node-name": "x", "cluster-listen": "127.0.0.1:30101", "cluster-advertise": "x:30101", "cluster-join": "x:30101",
 	"debug-kill-token": "7\ndebug-chaos: true", "cluster-tls-ca": "x\ncluster-tls-cert: x\ncluster-tls-key: x", "cluster-tls-cert": "x\ncluster-tls-ca: x\ncluster-tls-key: x", "cluster-tls-key": "x\ncluster-tls-ca: x\ncluster-tls-cert: x",
 }

@@ -100,7 +100,8 @@ CUresult read_ptx(const char *text, int architecture, int driver_version, Image 
 
 // Cubins: the ELF file's machine is 190; the flags' low byte is the architecture;
 // entries are functions with STO_CUDA_ENTRY; .nv.info.NAME has their parameters.
-constexpr int machine_cuda = 190, entry_flag = 0x10, parameter_record = 0x17, threads_record = 0x05;
+constexpr int machine_cuda = 190, entry_flag = 0x10, parameter_record = 0x17, threads_record = 0x05, registers_record = 0x2f;
+constexpr int reserved_shared = 1024; // of each block, from sm_90 on
 
 struct Elf {
   const unsigned char *base;
@@ -143,6 +144,28 @@ void read_info(const Elf &e, Image::Kernel &k) {
   }
 }
 
+// registers_of looks up the registers of the function with a symbol's index; 0: unknown.
+int registers_of(const Elf &e, uint32_t symbol) {
+  int at = e.find(".nv.info");
+  if (at < 0) return 0;
+  const Elf64_Shdr *s = e.section(at);
+  const unsigned char *p = e.base + s->sh_offset, *end = p + s->sh_size;
+  while (p + 4 <= end) {
+    int format = p[0], what = p[1];
+    uint16_t n;
+    memcpy(&n, p + 2, 2);
+    p += 4;
+    if (format != 4) continue;
+    uint32_t pair[2];
+    if (what == registers_record && n >= 8 && p + 8 <= end) {
+      memcpy(pair, p, 8);
+      if (pair[0] == symbol) return (int)pair[1];
+    }
+    p += n;
+  }
+  return 0;
+}
+
 CUresult read_cubin(const void *image, int architecture, Image &out, std::string &why) {
   Elf e{(const unsigned char *)image, (const Elf64_Ehdr *)image};
   if (e.head->e_ident[EI_CLASS] != ELFCLASS64 || e.head->e_machine != machine_cuda) {
@@ -167,8 +190,10 @@ CUresult read_cubin(const void *image, int architecture, Image &out, std::string
     k.name = strings + y.st_name;
     read_info(e, k);
     int code = e.find(".text." + k.name), shared = e.find(".nv.shared." + k.name);
-    if (code >= 0) k.registers = (int)(e.section(code)->sh_info >> 24);
+    k.registers = registers_of(e, (uint32_t)i);
+    if (!k.registers && code >= 0) k.registers = (int)(e.section(code)->sh_info >> 24);
     if (shared >= 0) k.shared = (int)e.section(shared)->sh_size;
+    if (out.architecture >= 90 && k.shared >= reserved_shared) k.shared -= reserved_shared;
     out.kernels.push_back(k);
   }
   return CUDA_SUCCESS;

@@ -25,6 +25,7 @@ func TestTwin(t *testing.T) {
 			if os.Getenv("TROUPE_SOAK") != "" {
 				v.small += "0"
 			}
+			output(t, p, "weights", "1000000")
 			output(t, p, "twin", "1", v.small, "4097")
 			output(t, p, "twin", "1000000", v.large, "32000")
 		})

@@ -87,7 +87,7 @@ SampleSpec settings(Random &r, Case &c) {
   s.top_p = r.pick({1.0f, 1.0f, 2.0f, 0.0f, 1e-30f, 0.01f, 0.3f, 0.5f, 0.9f, 0.95f, 0.999f, 0.99999994f});
   s.min_p = r.pick({0.0f, 0.0f, 0.0f, 1e-30f, 0.01f, 0.1f, 0.5f, 0.999999f, 1.0f});
   s.top_k = r.pick({0, 0, 0, 1, 2, 5, 40, 64, 65, 1000, vocab - 1, vocab, vocab + 1, 1 << 30});
-  s.repetition = r.pick({1.0f, 1.3f, 0.7f});
+  s.repetition = r.one_in(20) ? 0.0f : r.pick({1.0f, 1.3f, 0.7f});
   s.frequency = r.pick({0.0f, 0.5f, -1.2f, 0.1f});
   s.presence = r.pick({0.0f, 1.5f, -0.4f});
   s.choice = uint32_t(r.below(3));
@@ -101,7 +101,7 @@ SampleSpec settings(Random &r, Case &c) {
   s.history_n = int(c.history.size()) - s.history_at;
   s.bias_at = int(c.bias.size());
   if (r.one_in(3))
-    for (int id : r.some(vocab, r.below(20))) c.bias.push_back({id, r.pick({-100.0f, -1.0f, 0.5f, 3.0f, 100.0f})});
+    for (int id : r.some(vocab, r.below(20))) c.bias.push_back({id, r.one_in(50) ? INFINITY : r.pick({-100.0f, -1.0f, 0.5f, 3.0f, 100.0f})});
   s.bias_n = int(c.bias.size()) - s.bias_at;
   s.masked_at = int(c.masked.size());
   if (r.one_in(3))
@@ -114,6 +114,27 @@ SampleSpec settings(Random &r, Case &c) {
       c.allowed.push_back(kind == 0 ? uint32_t(r.bits() | r.bits()) : kind == 1 ? 1u << r.below(32) : kind == 2 ? 0 : uint32_t(r.bits() & r.bits()));
   }
   return s;
+}
+
+// duel makes two tokens tie at the top after penalties, so that one rounding more or less decides between them.
+void duel(Random &r, SampleSpec &s, Case &c) {
+  int vocab = c.step.vocab, a = r.below(vocab), b = r.below(vocab);
+  float *x = &c.logits[size_t(s.output) * vocab];
+  for (int i = 0; i < vocab; i++) x[i] = -1;
+  x[a] = x[b] = r.normal(10) + 100;
+  s.temperature = 0;
+  s.repetition = 1 + float(r.below(100)) / 300;
+  s.frequency = float(r.below(100)) / 300;
+  s.presence = float(r.below(100)) / 300;
+  TokenCount h{a, 1 + r.below(30), 0};
+  s.history_at = int(c.history.size());
+  s.history_n = 1;
+  s.bias_n = s.masked_n = 0;
+  s.allowed_at = -1;
+  c.history.push_back(h);
+  volatile float v = x[a] / s.repetition, frequency = s.frequency * float(h.output);
+  v = v - frequency;
+  if (a != b) x[b] = v - s.presence;
 }
 
 } // namespace
@@ -133,6 +154,7 @@ Case random_case(uint64_t seed, int largest) {
     SampleSpec s = settings(r, c);
     s.output = r.below(outputs);
     s.row = rows[i];
+    if (i == 0 && r.one_in(3)) duel(r, s, c);
     if (r.one_in(3)) {
       s.score = results++;
       s.top = some_top();

@@ -1,6 +1,7 @@
 // Runs the sampling kernels over the emulation.
 //
 //   main twin FIRST COUNT LARGEST   compares COUNT random cases, seeds FIRST and on, with the twin
+//   main weights COUNT              compares the weights of COUNT logits with exp of the quotient, to the bit
 //   main serve                      reads steps from standard input and writes their results; see read_case
 //
 // Exit code 1 after a difference, which is printed.
@@ -158,9 +159,27 @@ static int serve() {
   return 0;
 }
 
+// weights compares weigh, which has short cuts, with its definition.
+static int weights(uint64_t count) {
+  std::mt19937_64 bits(1);
+  auto uniform = [&](float a, float b) { return std::uniform_real_distribution<float>(a, b)(bits); };
+  uint64_t failed = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    float temperature = i % 3 == 0 ? 1.0f : i % 3 == 1 ? uniform(0.01f, 3) : ldexpf(uniform(1, 2), int(bits() % 60) - 20);
+    float highest = uniform(-50, 50), x = highest - uniform(0, i % 5 == 0 ? 50 : 5) * temperature;
+    if (!(x < highest)) continue;
+    double want = exp_f64((double(x) - double(highest)) / double(temperature)), got = weigh(weight_of(highest, temperature), x);
+    if (units(got) == uint64_t(want * 0x1p63) && (got == want * 0x1p63 || got == 0)) continue;
+    if (failed++ < 5) printf("x %a highest %a temperature %a: weight %a, want %a\n", x, highest, temperature, got * 0x1p-63, want);
+  }
+  printf("%llu weights, %llu failed\n", (unsigned long long)count, (unsigned long long)failed);
+  return failed > 0;
+}
+
 int main(int argc, char **argv) {
   if (argc == 5 && std::string(argv[1]) == "twin") return compare(strtoull(argv[2], nullptr, 10), strtoull(argv[3], nullptr, 10), atoi(argv[4]));
+  if (argc == 3 && std::string(argv[1]) == "weights") return weights(strtoull(argv[2], nullptr, 10));
   if (argc == 2 && std::string(argv[1]) == "serve") return serve();
-  fprintf(stderr, "usage: main twin FIRST COUNT LARGEST | main serve\n");
+  fprintf(stderr, "usage: main twin FIRST COUNT LARGEST | main weights COUNT | main serve\n");
   return 2;
 }
