@@ -7,6 +7,8 @@ GO      ?= go
 # Where the binary goes.
 OUT     ?= bin/troupe
 OUT_CUDA ?= bin/troupe-cuda
+# Where gpu-pack writes its folder.
+PACK    ?= bin/gpu-pack
 # The entry point that reports a low ulimit -v before Go's runtime fails. Only
 # these platforms have it. docs/decisions/0020-entry-point.md
 ENTRY   := -E _troupe_entry
@@ -25,7 +27,7 @@ MUTANTS  ?= 1
 # No ids: they depend on the folder, and two builds shall give the same bytes.
 CUDAIDS := -buildid= -B none
 
-.PHONY: build-cuda test-cuda mutants kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
+.PHONY: build-cuda test-cuda mutants gpu-pack kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +46,15 @@ test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 
 mutants: ## break each barrier, wait, guard and index of the CUDA kernels alone: MUTANTS=1 all (an hour), or how many are drawn
 	TROUPE_CUDA_TESTS=1 TROUPE_CUDA_MUTANTS=$(MUTANTS) $(GO) test -count=1 -timeout 0 -run '^TestMutants$$' -v ./gpu/cuda/kernels ./gpu/cuda/kernels/sampletest
+
+gpu-pack: ## write PACK (bin/gpu-pack): tests and measurements for a machine with a GPU and nothing else (needs gcc, xz)
+	rm -rf $(PACK).parts
+	$(MAKE) -s build-cuda OUT_CUDA=$(PACK).parts/troupe-cuda
+	$(CUDA) $(GO) test -c -trimpath -tags $(CUDATAGS) -ldflags "-s -w $(CUDAIDS)" -o $(PACK).parts/cuda/cuda.test ./gpu/cuda
+	$(CUDA) $(GO) test -c -trimpath -tags $(CUDATAGS) -ldflags "-s -w $(CUDAIDS)" -o $(PACK).parts/binarytest/binarytest.test ./testkit/binarytest
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(PACK).parts/unpack ./tools/gpupack/unpack
+	bash tools/gpupack/pack.sh $(PACK).parts $(PACK) "$(VERSION) $(COMMIT)"
+	rm -rf $(PACK).parts
 
 kernels: ## compile the CUDA kernels again (clang 19 and ptxas 12.4)
 	$(GO) run ./gpu/cuda/kernels/build

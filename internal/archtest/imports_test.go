@@ -114,6 +114,7 @@ var rules = []rule{
 	{"testkit/ggufdata", nil, nil, "it is bytes of tensors, for any test"},
 	{"testkit/golden", nil, nil, "it compares text with files, for any test"},
 	{"testkit/racedetector", nil, nil, "it is a constant, for any test"},
+	{"tools/gpupack", nil, nil, "it unpacks an archive and is not part of the product"},
 	{"tools/release", nil, nil, "it packs what the compiler made and is not part of the product"},
 	{"testkit/traces", []string{"lab/trace"}, nil, "it reads recorded traces, for any test"},
 	{"lab/plot", nil, nil, "it draws numbers and knows no engine"},

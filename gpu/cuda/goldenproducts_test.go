@@ -1,0 +1,168 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cuda/driver"
+	"github.com/troupe-engine/troupe/gpu/quant"
+)
+
+// productShape is a product of rows x k with k x n.
+type productShape struct{ n, k int }
+
+var goldenProducts = []productShape{{40, 24}, {130, 520}, {96, 1544}, wideProduct}
+
+// wideProduct has inputs of very different sizes, so that tensor cores cut most of what they
+// add, and sums that are next to nothing.
+var wideProduct = productShape{72, 264}
+
+// mostRows is how many rows the inputs of golden products have; a case takes the first.
+const mostRows = 200
+
+// productCases are products on tensor cores: all kernels give the same bits for a row,
+// however many rows a step has and over however many blocks the sum is spread.
+func productCases() (list []goldenCase) {
+	for _, to := range []gpu.DType{gpu.F16, gpu.BF16} {
+		for i, s := range goldenProducts {
+			biased, accumulate := i != 0, i == 2
+			inputs := fmt.Sprintf("product/%s/%dx%d", typeName(to), s.n, s.k)
+			add := func(kernel string, rows, parts int, run func(b *bed, p *productRun)) {
+				list = append(list, goldenCase{
+					name: fmt.Sprintf("%s/%s/rows-%d/splits-%d", inputs, kernel, rows, parts), kernels: []string{kernel + "_" + typeName(to)},
+					inputs: inputs, prefix: true,
+					run: func(b *bed) []byte {
+						p := newProduct(b, to, s, biased, accumulate)
+						p.start(rows, parts)
+						run(b, p)
+						return b.get(p.out, 4*int64(rows)*int64(s.n))
+					},
+				})
+			}
+			for _, g := range gemms {
+				rows := []int{1, g.tile}
+				if g.tile > 16 {
+					rows = []int{17, g.tile + 1}
+				}
+				for _, n := range rows {
+					for parts := 1; parts == 1 || g.splits && parts <= min(3, per(s.k, productSegment)); parts++ {
+						add(g.name, n, parts, func(b *bed, p *productRun) { p.gemm(g, parts) })
+					}
+				}
+			}
+		}
+	}
+	for _, w := range []gpu.DType{gpu.F32, gpu.F16, gpu.BF16} {
+		for i, s := range []productShape{{33, 7}, {70, 1100}} {
+			inputs := fmt.Sprintf("linear/%s/%dx%d", typeName(w), s.n, s.k)
+			for _, rows := range []int{1, 19} {
+				list = append(list, goldenCase{
+					name: fmt.Sprintf("%s/rows-%d", inputs, rows), kernels: []string{"linear_" + typeName(w)}, inputs: inputs, prefix: true,
+					run: func(b *bed) []byte { return linear(b, w, s, rows, i == 1) },
+				})
+			}
+		}
+	}
+	return list
+}
+
+// productRun are the inputs of a product, on the device.
+type productRun struct {
+	b             *bed
+	to            gpu.DType
+	shape         productShape
+	in, w, out    *driver.Memory
+	bias, count   uint64
+	accumulate    bool
+	old           []float32
+	rows          int
+	work, arrived uint64
+}
+
+func newProduct(b *bed, to gpu.DType, s productShape, biased, accumulate bool) *productRun {
+	p := &productRun{b: b, to: to, shape: s, accumulate: accumulate}
+	if s == wideProduct {
+		p.in, p.w = put(b, b.wide(to, mostRows*s.k)), put(b, b.wide(to, s.n*s.k))
+	} else {
+		p.in, p.w = put(b, b.elements(to, mostRows*s.k, 1)), put(b, b.elements(to, s.n*s.k, 0.1))
+	}
+	bias := b.floats(s.n, 1)
+	if biased {
+		p.bias = address(b, bias)
+	}
+	p.old = b.floats(mostRows*s.n, 1)
+	return p
+}
+
+// wide are elements from 2^-12 to 2^12 of both signs, in which every second one is the negative
+// of the one before it, a little changed.
+func (b *bed) wide(to gpu.DType, n int) []byte {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(b.random.NormFloat64() * math.Pow(2, float64(b.random.IntN(25)-12)))
+		if i%2 == 1 {
+			x[i] = -x[i-1] * (1 + float32(b.random.IntN(3))*0x1p-8)
+		}
+	}
+	data := make([]byte, to.Bytes(n))
+	quant.Quantize(to, data, x)
+	return data
+}
+
+// start prepares for some rows.
+func (p *productRun) start(rows, parts int) {
+	b := p.b
+	p.rows, p.count = rows, address(b, []int32{int32(rows)})
+	p.out = b.room(4 * int64(rows) * int64(p.shape.n))
+	if p.accumulate {
+		n := copy(b.pinned.Bytes(), bytesOf(p.old[:rows*p.shape.n]))
+		b.must(b.stream.Upload(p.out, 0, b.pinned, 0, int64(n)))
+		b.must(b.stream.Synchronize())
+	}
+	if parts > 1 {
+		p.work = b.room(new(splits).productWork(per(rows, 128)*128, p.shape.n, p.shape.k)).Address()
+		p.arrived = b.counters(per(rows, 64) * per(p.shape.n, 128))
+	}
+}
+
+func (p *productRun) arguments() []uint64 {
+	return []uint64{p.count, p.in.Address(), p.w.Address(), p.bias, p.out.Address(), uint64(p.shape.n), uint64(p.shape.k), flag(p.accumulate)}
+}
+
+func (p *productRun) gemm(g gemm, parts int) {
+	name, arguments := g.name+"_"+typeName(p.to), p.arguments()
+	if g.splits {
+		arguments = append(arguments, p.work, p.arrived)
+	}
+	if g.maps {
+		arguments[1], arguments[2] = p.b.tile(p.to, p.in.Address(), mostRows, p.shape.k), p.b.tile(p.to, p.w.Address(), p.shape.n, p.shape.k)
+	}
+	p.b.run(name, driver.Dim{X: per(p.shape.n, g.columns), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
+}
+
+// tile puts the description of a matrix for TMA on the device.
+func (b *bed) tile(to gpu.DType, matrix uint64, rows, k int) uint64 {
+	b.t.Helper()
+	elements := driver.BFloat16Elements
+	if to == gpu.F16 {
+		elements = driver.Float16Elements
+	}
+	encoded, err := b.device.EncodeTile(driver.Tile{Type: elements, Address: matrix, Sizes: []uint64{uint64(k), uint64(rows)},
+		Strides: []uint64{2 * uint64(k)}, Box: []uint32{64, 128}, Swizzle: 128})
+	b.must(err)
+	return put(b, encoded[:]).Address()
+}
+
+func linear(b *bed, w gpu.DType, s productShape, rows int, biased bool) []byte {
+	in, weights, bias := b.floats(mostRows*s.k, 1), b.elements(w, s.n*s.k, 0.1), uint64(0)
+	if biased {
+		bias = address(b, b.floats(s.n, 1))
+	}
+	out := b.room(4 * int64(rows) * int64(s.n))
+	b.run("linear_"+typeName(w), driver.Dim{X: per(s.n, linearColumns), Y: per(rows, linearRows)}, 256, 0,
+		address(b, []int32{int32(rows)}), address(b, in), address(b, weights), bias, out.Address(), uint64(s.n), uint64(s.k), 0)
+	return b.get(out, 4*int64(rows)*int64(s.n))
+}
