@@ -13,11 +13,11 @@ import (
 // emulated opens the device over the emulation.
 func emulated(t testing.TB, o cuda.Options) cuda.Device {
 	t.Helper()
-	library, err := cudaemu.Build("kernels", cudaemu.Options{})
+	library, ordinal, err := cudaemu.Device("kernels")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Library = library
+	o.Library, o.Ordinal = library, ordinal
 	d, err := cuda.New(o)
 	if err != nil {
 		t.Fatal(err)
