@@ -25,7 +25,7 @@ func tensorShape(seed uint64) gputest.Shape {
 	group := 1 + r.IntN(5)
 	switch seed % 6 {
 	case 0:
-		s.Layers, s.Intermediate = 2, eights(64, 140)
+		s.Layers, s.Intermediate = 2, eights(64, 80)
 	case 1:
 		s.Hidden, s.Vocab = eights(64, 70), 10
 	case 3:
