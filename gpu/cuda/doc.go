@@ -6,20 +6,20 @@
 //
 // # Parts
 //
-//	options, absent     what New needs; New of a binary without CUDA
-//	found               a device that List has seen
-//	device              a gpu.Device: what it is, its memory
-//	worker              the goroutine that owns the device's context
-//	plan, load          how weights are held; their way onto the device
-//	compile                      ops as launches of kernels
-//	plain, tensor, dataflow      each op by itself; ops for tensor cores, some of them in one kernel; who reads a buffer
-//	tensormaps                   matrices as Hopper copies them
-//	launch, splits, kernels      a launch; how many blocks share a sum; the kernels, loaded
-//	pool, rope          the KV pool, the page table and the buffers of a step; tables of rotary angles
-//	prepare, upload     what the host tells the device of a step
-//	layout, exchange    the structs of both; memory that is copied between both
-//	model, step         a gpu.Model; one step of it
-//	errors              errors that end the process; how much memory is missing
+//	options, absent            what New needs; New of a binary without CUDA
+//	found                      a device that List has seen
+//	device                     a gpu.Device: what it is, its memory
+//	worker                     the goroutine that owns the device's context
+//	plan, load                 how weights are held; their way onto the device
+//	compile                    a program as launches of kernels
+//	plain, tensor, dataflow    ops one by one; ops for tensor cores, some of them in one kernel; who reads a buffer
+//	launch, splits, kernels    a launch; how many blocks share a sum; the kernels, loaded
+//	graphs, tensormaps         decode steps as graphs; matrices as Hopper copies them
+//	pool, rope                 the KV pool, the page table and the buffers of a step; tables of rotary angles
+//	model, flow                a gpu.Model; steps that begin while the one before them is computed
+//	step, prepare, upload      one step; what the host tells the device of it
+//	layout, exchange           the structs of both; memory that is copied between both
+//	errors                     errors that end the process; how much memory is missing
 //
 // # Order of sums
 //
@@ -29,6 +29,8 @@
 //
 // # Threads
 //
-// One goroutine, locked to its thread, owns the device's context. Whole steps run there, so
-// a step costs one switch of goroutines.
+// One goroutine, the worker, is locked to its thread and owns the device's context. It begins
+// steps: it applies their changes, uploads them and launches their kernels. Another goroutine
+// of each model waits for the end of steps, without occupying a processor. Only the worker
+// touches the rows, so the two need no lock.
 package cuda

@@ -11,19 +11,23 @@ import (
 // flow is the way of steps: one begins on the worker while the device computes the one
 // before it, whose end another goroutine waits for.
 type flow struct {
-	steps        [gpu.StepsInFlight]step // in turns
-	begun, ended int
-	over         chan struct{} // an entry for each step that has ended since the last one began
-	unread       int           // steps that have begun and whose entry was not taken
+	steps [gpu.StepsInFlight]step // in turns
+	over  chan struct{}           // an entry for each step that has ended since the last one began
 
-	waiting bool // the goroutine that waits has the device's context
+	// Of the goroutine that begins steps, and of the worker while it does start.
+	begun  int
+	unread int            // steps that have begun and whose entry in over was not taken
+	batch  *gpu.StepBatch // of the step that begins
+	waits  bool           // it has to wait for the one before it
+	broken error          // why the device does not have a step; until Reset or a new pool
+	starts *call
 
-	batch         *gpu.StepBatch // of the step that begins
-	broken        error          // why the device does not have a step; until Reset or a new pool
-	waits         bool           // it has to wait for the one before it
-	result        *gpu.StepResult
-	failure       error // of the step that ends
-	starts, takes *call
+	// Of the goroutine that ends steps, and of the worker while it does take.
+	ended   int
+	waiting bool  // this goroutine has the device's context
+	failure error // of the step that ends
+	result  *gpu.StepResult
+	takes   *call
 }
 
 func (f *flow) init(m *model) {
