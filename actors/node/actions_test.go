@@ -149,7 +149,13 @@ func TestTheLastEngineOfAFingerprintNeedsForceWhileItComputes(t *testing.T) {
 	open(t, w, other, nil)
 	_, err := a.Act(t.Context(), action("drain", "a"))
 	wantError(t, err, report.Refused, "no other engine that is ready has the fingerprint of node a", "3 running requests would wait", "force")
-	for _, ready := range []func(){func() { p.Running = 0 }, func() { p.Running, other.Fingerprint = 3, "bf16" }} {
+	for _, ready := range []func(){
+		func() { p.change(func(n *report.Node) { n.Running = 0 }) },
+		func() {
+			p.change(func(n *report.Node) { n.Running = 3 })
+			other.change(func(n *report.Node) { n.Fingerprint = "bf16" })
+		},
+	} {
 		ready()
 		if _, err := a.Act(t.Context(), action("drain", "a")); err != nil {
 			t.Error(err)

@@ -24,12 +24,13 @@ import (
 
 // process is what a node answers for.
 type process struct {
-	report.Node
-	roster *roster.Roster
-	acting chan string   // the paths of actions, if not nil
-	held   chan struct{} // what actions wait for, if not nil
-	err    error
-	aborts chan report.Abort // what the process was asked to end, if not nil
+	report.Node // with mu, once it is open
+	mu          sync.Mutex
+	roster      *roster.Roster
+	acting      chan string   // the paths of actions, if not nil
+	held        chan struct{} // what actions wait for, if not nil
+	err         error
+	aborts      chan report.Abort // what the process was asked to end, if not nil
 }
 
 func (p *process) Abort(a report.Abort) {
@@ -38,7 +39,18 @@ func (p *process) Abort(a report.Abort) {
 	}
 }
 
-func (p *process) Report() report.Node { return p.Node }
+func (p *process) Report() report.Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Node
+}
+
+// change changes the report of a process that is open.
+func (p *process) change(f func(*report.Node)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.Node)
+}
 
 func (p *process) Act(_ context.Context, a *report.Action, path string) (string, error) {
 	if p.acting != nil {
