@@ -10,7 +10,7 @@
 //
 // # Parts
 //
-//	program, check                  a Program and its ops; whether it is well formed
+//	program, check, dataflow        a Program and its ops; whether it is well formed; which buffers an op reads and writes
 //	device, weights, model, pool    a Device; the tensors that it loads; what it makes of them; the KV pool
 //	step, sampling                  a StepBatch and its results; how tokens are chosen; random numbers
 //	dtype, float16                  types of stored elements; BF16 and F16

@@ -174,24 +174,13 @@ func (c *compiled) keepInside() {
 func countReaders(p *gpu.Program) []int {
 	n := make([]int, len(p.Buffers))
 	for _, op := range p.Ops {
-		switch op := op.(type) {
-		case gpu.RMSNorm:
-			n[op.In]++
-		case gpu.Linear:
-			if op.Accumulate {
-				n[op.Out]++
+		if _, is := op.(gpu.SiluMul); is {
+			continue
+		}
+		for _, b := range gpu.Reads(op) {
+			if l, is := op.(gpu.Linear); !is || b != l.In {
+				n[b]++
 			}
-		case gpu.Rope:
-			n[op.X]++
-		case gpu.StoreKV:
-			n[op.K]++
-			n[op.V]++
-		case gpu.Attention:
-			n[op.Q]++
-		case gpu.Gather:
-			n[op.In]++
-		case gpu.Sample:
-			n[op.Logits]++
 		}
 	}
 	return n

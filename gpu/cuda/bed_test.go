@@ -171,7 +171,7 @@ func (b *bed) run(kernel string, grid driver.Dim, block, shared int, arguments .
 	b.t.Helper()
 	f := b.kernels.functions[kernel]
 	if f == nil {
-		b.t.Fatalf("there is no kernel %s", kernel)
+		b.t.Fatalf("no kernel is named %s", kernel)
 	}
 	b.must(b.stream.Launch(f, grid, driver.Dim{X: block}, shared, arguments))
 	if err := b.stream.Synchronize(); err != nil {

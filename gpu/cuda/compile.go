@@ -66,7 +66,7 @@ func (c *compiler) part(from, to int, step uint64) ([]launch, error) {
 			if err != nil {
 				return nil, err
 			}
-			delete(c.fresh, written(c.model.program.Ops[i]))
+			delete(c.fresh, gpu.Written(c.model.program.Ops[i]))
 			c.list = append(c.list, l)
 		}
 		i += n
@@ -80,7 +80,7 @@ const samplingThreads = 512
 func (c *compiler) draw(kernel string, op gpu.Sample, step uint64) launch {
 	most := c.pool.samplers
 	return launchOf(form{
-		function: c.model.kernels.functions[kernel], block: samplingThreads,
+		function: c.kernel(kernel), block: samplingThreads,
 		grid:      func(rows int) driver.Dim { return driver.Dim{X: min(rows, most)} },
 		arguments: []uint64{step, c.pool.buffer(op.Logits), c.pool.scratch.Address()},
 	})
@@ -99,7 +99,7 @@ func (c *compiler) count(b gpu.Buffer) uint64 {
 func (c *compiler) kernel(name string) *driver.Function {
 	f := c.model.kernels.functions[name]
 	if f == nil {
-		panic("cuda: there is no kernel " + name)
+		panic("cuda: no kernel is named " + name)
 	}
 	return f
 }

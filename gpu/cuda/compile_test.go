@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-engine/troupe/testkit/gputest"
 )
 
-// loaded is a model with a pool on the emulation.
-func loaded(t *testing.T, o Options, s gputest.Shape, spec gpu.PoolSpec) *model {
+// opened is the device over the emulation. The caller closes it.
+func opened(t *testing.T, o Options) Device {
 	t.Helper()
 	library, err := cudaemu.Build("kernels", cudaemu.Options{})
 	if err != nil {
@@ -23,6 +23,13 @@ func loaded(t *testing.T, o Options, s gputest.Shape, spec gpu.PoolSpec) *model 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// loaded is a model with a pool on the emulation.
+func loaded(t *testing.T, o Options, s gputest.Shape, spec gpu.PoolSpec) *model {
+	t.Helper()
+	d := opened(t, o)
 	p, w := gputest.Build(s, 1)
 	m, err := gputest.Load(d, p, w, spec)
 	if err != nil {

@@ -31,7 +31,7 @@ type attentionRun struct {
 type token struct{ row, position int }
 
 // newAttention draws a pool, in which each row has pages of its own in random order, and
-// queries. out is for elements of so many bytes.
+// queries. out has elements of the given size in bytes.
 func newAttention(b *bed, kv gpu.DType, heads, kvHeads, headDim, context, rows int, tokens []token, size int64) *attentionRun {
 	a := &attentionRun{b: b, kv: kv, heads: heads, kvHeads: kvHeads, headDim: headDim, tokens: len(tokens), stride: per(context, goldenPages)}
 	pages := rows*a.stride + 1

@@ -69,12 +69,7 @@ func capture(s *step, rows int) (_ *driver.Exec, err error) {
 	if err := m.stream.BeginCapture(); err != nil {
 		return nil, err
 	}
-	for i := range m.body {
-		if err = s.launch(&m.body[i], rows); err != nil {
-			break
-		}
-	}
-	if err == nil {
+	if err = s.body(rows); err == nil {
 		err = s.tail(0, rows, rows, rows)
 	}
 	graph, ended := m.stream.EndCapture() // also after a failure

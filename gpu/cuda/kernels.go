@@ -50,30 +50,21 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 // plainShared is how much dynamic shared memory a block may have without asking for it.
 const plainShared = 48 << 10
 
-// sharedBytes is the dynamic shared memory of a block, by how a kernel's name begins: see
-// the heads of kernels/tensor_*.cu.
+// sharedBytes is the dynamic shared memory of a block, by how a kernel's name begins and
+// ends: see the heads of kernels/tensor_*.cu.
 var sharedBytes = []struct {
-	name  string
-	bytes int
+	begin, end string
+	bytes      int
 }{
-	{"gemm_few8_", 122880}, {"gemm_few16_", 147456}, {"gemm64_", 98304}, {"gemm128_", 131072}, {"gemm_wgmma_", 132096},
-}
-
-// attentionShared is the same by the width of a head.
-var attentionShared = map[string]map[string]int{
-	"attention_decode_": {"64": 77824, "128": 155648, "256": 163840},
-	"attention_prompt_": {"64": 57344, "128": 114688, "256": 163840},
+	{"gemm_few8_", "", 122880}, {"gemm_few16_", "", 147456}, {"gemm64_", "", 98304}, {"gemm128_", "", 131072}, {"gemm_wgmma_", "", 132096},
+	{"attention_decode_", "_64", 77824}, {"attention_decode_", "_128", 155648}, {"attention_decode_", "_256", 163840},
+	{"attention_prompt_", "_64", 57344}, {"attention_prompt_", "_128", 114688}, {"attention_prompt_", "_256", 163840},
 }
 
 func dynamicShared(kernel string) int {
 	for _, s := range sharedBytes {
-		if strings.HasPrefix(kernel, s.name) {
+		if strings.HasPrefix(kernel, s.begin) && strings.HasSuffix(kernel, s.end) {
 			return s.bytes
-		}
-	}
-	for name, byWidth := range attentionShared {
-		if strings.HasPrefix(kernel, name) {
-			return byWidth[kernel[strings.LastIndex(kernel, "_")+1:]]
 		}
 	}
 	return 0

@@ -14,7 +14,7 @@ type launch struct {
 	when  when
 }
 
-// form is a kernel and how it is started for up to so many rows.
+// form is a kernel, and how it is started for at most some rows.
 type form struct {
 	rows      int // 0: any number
 	function  *driver.Function

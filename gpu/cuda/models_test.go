@@ -102,7 +102,7 @@ func newRandomWeights(p *gpu.Program) *randomWeights {
 func (w *randomWeights) Describe(name string) (gpu.Tensor, error) {
 	shape, is := w.shapes[name]
 	if !is {
-		return gpu.Tensor{}, fmt.Errorf("there is no tensor %s", name)
+		return gpu.Tensor{}, fmt.Errorf("no tensor is named %s", name)
 	}
 	return gpu.Tensor{Name: name, DType: gpu.BF16, Shape: shape}, nil
 }

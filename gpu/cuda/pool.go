@@ -63,10 +63,11 @@ func newPool(m *model, spec gpu.PoolSpec) (_ *pool, err error) {
 
 // need is a block of the device's memory.
 type need struct {
-	what   string // plural
-	bytes  int64
-	remedy string
-	to     **driver.Memory
+	what    string // plural
+	purpose string // of Model.Bytes
+	bytes   int64
+	remedy  string
+	to      **driver.Memory
 }
 
 // planPool decides what a pool needs, and takes nothing. rounded tells which products have
@@ -82,14 +83,14 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
 	const smaller = "lower chunked-prefill-size or max-running-requests"
 	o.needs = []need{
-		{"the KV pool's pages", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "lower mem-fraction-static or max-total-tokens", &o.kv},
-		{"the buffers of a step", o.layBuffers(p, rounded), smaller, &o.buffers},
-		{"the blocks that sample", int64(o.samplers) * samplerBytes(p.Vocab), smaller, &o.scratch},
-		{"the page tables", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
-		{"the partial sums of products and attention", work, smaller, &o.work},
-		{"the counters of blocks", 4 * int64(counters), smaller, &o.arrived},
-		{"the headers of steps", int64(per(spec.StepTokens, o.tile)) * headerBytes, "lower chunked-prefill-size", &o.headers},
-		{"the tensor maps", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
+		{"the KV pool's pages", "kv", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "lower mem-fraction-static or max-total-tokens", &o.kv},
+		{"the buffers of a step", "activations", o.layBuffers(p, rounded), smaller, &o.buffers},
+		{"the blocks that sample", "workspace", int64(o.samplers) * samplerBytes(p.Vocab), smaller, &o.scratch},
+		{"the page tables", "workspace", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
+		{"the partial sums of products and attention", "workspace", work, smaller, &o.work},
+		{"the counters of blocks", "workspace", 4 * int64(counters), smaller, &o.arrived},
+		{"the headers of steps", "workspace", int64(per(spec.StepTokens, o.tile)) * headerBytes, "lower chunked-prefill-size", &o.headers},
+		{"the tensor maps", "workspace", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
 	}
 	return o
 }
@@ -98,8 +99,10 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 // what a step uploads and returns, of rotary tables and of graphs.
 func (d *device) StepBytes(p *gpu.Program, spec gpu.PoolSpec) (bytes int64) {
 	o := planPool(p, spec, d.multiprocessors, func(gpu.Linear) bool { return !d.options.Plain })
-	for _, n := range o.needs[1:] {
-		bytes += aligned(n.bytes)
+	for _, n := range o.needs {
+		if n.purpose != "kv" {
+			bytes += aligned(n.bytes)
+		}
 	}
 	for _, op := range p.Ops {
 		if rope, is := op.(gpu.Rope); is {
@@ -218,16 +221,16 @@ func (o *pool) free() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range []*driver.Memory{o.maps, o.headers, o.arrived, o.work, o.tables, o.scratch, o.buffers, o.kv} {
-		errs = append(errs, m.Close())
+	for _, n := range o.needs {
+		errs = append(errs, (*n.to).Close())
 	}
 	return errors.Join(errs...)
 }
 
 func (o *pool) bytes(all map[string]int64) {
-	all["kv"] = o.kv.Size()
-	all["activations"] = o.buffers.Size()
-	all["workspace"] += o.scratch.Size() + o.tables.Size() + o.work.Size() + o.arrived.Size() + o.headers.Size() + o.maps.Size()
+	for _, n := range o.needs {
+		all[n.purpose] += (*n.to).Size()
+	}
 }
 
 // typeName is how kernels call a type of weights or of a pool.

@@ -101,14 +101,7 @@ func TestAStickyErrorIsFoundBehindAnother(t *testing.T) {
 // two are models that share weights.
 func two(t *testing.T) (Device, gpu.Model, gpu.Model, gpu.PoolSpec) {
 	t.Helper()
-	library, err := cudaemu.Build("kernels", cudaemu.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := New(Options{Library: library})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := opened(t, Options{})
 	p, w := gputest.Build(graphShape, 1)
 	spec := gputest.Pool(p, twentyPages)
 	m, err := gputest.Load(d, p, w, spec)

@@ -20,8 +20,8 @@ const (
 	largeHead   = 128
 )
 
-// products measures the products of a layer, and the last one, as steps of so many rows
-// start them.
+// products measures the products of a layer, and the last one, with the kernels that
+// a step of each size starts.
 func (m *meter) products() {
 	for _, s := range []struct {
 		what string

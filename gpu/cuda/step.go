@@ -94,13 +94,20 @@ func (s *step) start() error {
 	return m.stream.Record(s.computed)
 }
 
-// compute launches the kernels one by one.
-func (s *step) compute() error {
-	m := s.model
-	for i := range m.body {
-		if err := s.launch(&m.body[i], len(s.tokenID)); err != nil {
+// body launches the kernels before those of tiles, for at most some tokens.
+func (s *step) body(tokens int) error {
+	for i := range s.model.body {
+		if err := s.launch(&s.model.body[i], tokens); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// compute launches the kernels one by one.
+func (s *step) compute() error {
+	if err := s.body(len(s.tokenID)); err != nil {
+		return err
 	}
 	kept := int64(0)
 	for i := range s.tiles {
@@ -116,7 +123,7 @@ func (s *step) compute() error {
 	return nil
 }
 
-// tail launches the kernels of a tile for up to so many outputs, samples and scores.
+// tail launches the kernels of a tile, for at most some outputs, samples and scores.
 func (s *step) tail(tile, outputs, samples, scores int) error {
 	m := s.model
 	for j := range m.tails[tile] {

@@ -34,7 +34,7 @@ func (c *compiler) tensor(i, end int) int {
 	case gpu.Rope:
 		return c.ropeAndStore(op, i, end)
 	case gpu.Linear:
-		if to, is := c.rounds(op); is {
+		if to, is := c.model.rounds(op); is {
 			c.product(op, to)
 			return 1
 		}
@@ -46,8 +46,6 @@ func (c *compiler) tensor(i, end int) int {
 
 // rounds reports whether a product is computed on tensor cores, and to which type its input
 // is rounded.
-func (c *compiler) rounds(op gpu.Linear) (gpu.DType, bool) { return c.model.rounds(op) }
-
 func (m *model) rounds(op gpu.Linear) (gpu.DType, bool) {
 	held := m.weights.all[op.W]
 	return held.dtype, !m.options.Plain && (held.dtype == gpu.F16 || held.dtype == gpu.BF16) && held.cols%8 == 0 && m.kernels.fits("gemm64_"+typeName(held.dtype))

@@ -16,8 +16,15 @@ type tensorMaps struct {
 	device *driver.Device
 	memory *driver.Memory
 	list   [][mapBytes]byte
-	known  map[driver.ElementType]map[[3]uint64]uint64 // address, rows, columns: address of the map
+	known  map[matrix]uint64 // address of the map
 	err    error
+}
+
+// matrix is one of 16-bit numbers.
+type matrix struct {
+	dtype         gpu.DType
+	address       uint64
+	rows, columns int
 }
 
 const mapBytes = 128
@@ -34,13 +41,13 @@ func mostMaps(p *gpu.Program) int { return len(p.Weights) + len(p.Buffers) }
 
 // of returns the address of the map of a matrix of 16-bit numbers.
 func (t *tensorMaps) of(dtype gpu.DType, address uint64, rows, columns int) uint64 {
+	m := matrix{dtype, address, rows, columns}
+	if at, is := t.known[m]; is {
+		return at
+	}
 	element := driver.Float16Elements
 	if dtype == gpu.BF16 {
 		element = driver.BFloat16Elements
-	}
-	key := [3]uint64{address, uint64(rows), uint64(columns)}
-	if at, is := t.known[element][key]; is {
-		return at
 	}
 	encoded, err := t.device.EncodeTile(driver.Tile{
 		Type: element, Address: address, Sizes: []uint64{uint64(columns), uint64(rows)}, Strides: []uint64{uint64(2 * columns)},
@@ -53,12 +60,9 @@ func (t *tensorMaps) of(dtype gpu.DType, address uint64, rows, columns int) uint
 	at := t.memory.Address() + uint64(len(t.list))*mapBytes
 	t.list = append(t.list, encoded)
 	if t.known == nil {
-		t.known = map[driver.ElementType]map[[3]uint64]uint64{}
+		t.known = map[matrix]uint64{}
 	}
-	if t.known[element] == nil {
-		t.known[element] = map[[3]uint64]uint64{}
-	}
-	t.known[element][key] = at
+	t.known[m] = at
 	return at
 }
 

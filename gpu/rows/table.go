@@ -37,6 +37,9 @@ type flight struct {
 	sampled   []int32 // memory of the results' Tokens
 }
 
+// flight is that of a step, counted from 0.
+func (t *Table) flight(step uint64) *flight { return &t.flights[step%uint64(len(t.flights))] }
+
 // row is one entry. Its slices are reused for its next sequence.
 type row struct {
 	open     bool
@@ -122,13 +125,13 @@ func (t *Table) Begin(b *gpu.StepBatch) ([]Sequence, error) {
 		t.failed, t.failedAt = err, t.begun+1
 		return nil, fmt.Errorf("step: %w", err)
 	}
-	return t.flights[(t.begun-1)%uint64(len(t.flights))].sequences, nil
+	return t.flight(t.begun - 1).sequences, nil
 }
 
 // End adds what the oldest step has sampled to the rows. err is why it was not computed. A
 // step that fails takes the one behind it along. The result is valid until the next End.
 func (t *Table) End(err error) (*gpu.StepResult, error) {
-	f := &t.flights[t.ended%uint64(len(t.flights))]
+	f := t.flight(t.ended)
 	t.ended++
 	if err == nil {
 		err = t.failedBefore()
@@ -190,7 +193,7 @@ func (t *Table) begin(b *gpu.StepBatch) error {
 		}
 		samples += w.Sample
 	}
-	f := &t.flights[t.begun%uint64(len(t.flights))]
+	f := t.flight(t.begun)
 	t.begun = step
 	t.lay(f, b, samples)
 	return nil
@@ -201,7 +204,7 @@ func (t *Table) awaited() {
 	if t.begun == t.ended {
 		return
 	}
-	f := &t.flights[(t.begun-1)%uint64(len(t.flights))]
+	f := t.flight(t.begun - 1)
 	for i := range f.batch.Work {
 		w := &f.batch.Work[i]
 		r := &t.rows[w.Row]
@@ -273,7 +276,7 @@ func (t *Table) takeAlong(id gpu.Row, opened uint64, err error) {
 	if t.begun == t.ended {
 		return
 	}
-	behind := &t.flights[t.ended%uint64(len(t.flights))]
+	behind := t.flight(t.ended)
 	for i := range behind.batch.Work {
 		if behind.batch.Work[i].Row == id && behind.rows[i] == opened {
 			if behind.failed == nil {
