@@ -7,18 +7,11 @@
 using namespace fake;
 
 int troupe_fake_counts(uint64_t *out, int n) {
-  Driver &d = driver();
-  Lock hold(d.lock);
-  uint64_t bytes = 0;
-  for (auto &m : d.memory) bytes += m.second.bytes;
-  uint64_t all[kinds + 4];
-  memcpy(all, d.counts, sizeof d.counts);
-  all[kinds] = d.leaks;
-  all[kinds + 1] = d.calls;
-  all[kinds + 2] = d.kernels;
-  all[kinds + 3] = bytes;
-  for (int i = 0; i < n && i < kinds + 4; i++) out[i] = all[i];
-  return kinds + 4;
+  Lock hold(driver().lock);
+  uint64_t all[totals];
+  count_all(all);
+  for (int i = 0; i < n && i < totals; i++) out[i] = all[i];
+  return totals;
 }
 
 const char *troupe_fake_count_names(void) {

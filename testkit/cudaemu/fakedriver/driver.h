@@ -272,6 +272,9 @@ Block *find_block(std::map<uint64_t, Block> &blocks, uint64_t address, size_t by
 std::string broken_zone(Context *c, const std::vector<uint64_t> *uses);
 void free_all(Context *c);
 
+// count_all gives what exists by kind, then leaks, calls, runs of kernels, bytes of memory. The lock is held.
+constexpr int totals = kinds + 4;
+void count_all(uint64_t (&out)[totals]);
 void report_counts();
 
 } // namespace fake

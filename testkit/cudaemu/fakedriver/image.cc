@@ -115,10 +115,12 @@ struct Elf {
   }
 };
 
-void read_info(const Elf &e, Image::Kernel &k) {
-  int at = e.find(".nv.info." + k.name);
-  k.sizes_known = at >= 0;
-  if (at < 0) return;
+// each_record calls f(what, value, bytes) for the records of a section of information that have a value of their own.
+// It reports whether the section is there.
+template <class F>
+bool each_record(const Elf &e, const std::string &section, F f) {
+  int at = e.find(section);
+  if (at < 0) return false;
   const Elf64_Shdr *s = e.section(at);
   const unsigned char *p = e.base + s->sh_offset, *end = p + s->sh_size;
   while (p + 4 <= end) {
@@ -127,6 +129,15 @@ void read_info(const Elf &e, Image::Kernel &k) {
     memcpy(&n, p + 2, 2);
     p += 4;
     if (format != 4) continue; // the value is in those four bytes
+    if (p + n > end) break;
+    f(what, p, n);
+    p += n;
+  }
+  return true;
+}
+
+void read_info(const Elf &e, Image::Kernel &k) {
+  k.sizes_known = each_record(e, ".nv.info." + k.name, [&](int what, const unsigned char *p, int n) {
     if (what == parameter_record && n >= 12) {
       uint16_t ordinal;
       uint32_t packed;
@@ -140,30 +151,19 @@ void read_info(const Elf &e, Image::Kernel &k) {
       memcpy(&t, p, 4);
       k.max_threads = (int)t;
     }
-    p += n;
-  }
+  });
 }
 
 // registers_of looks up the registers of the function with a symbol's index; 0: unknown.
 int registers_of(const Elf &e, uint32_t symbol) {
-  int at = e.find(".nv.info");
-  if (at < 0) return 0;
-  const Elf64_Shdr *s = e.section(at);
-  const unsigned char *p = e.base + s->sh_offset, *end = p + s->sh_size;
-  while (p + 4 <= end) {
-    int format = p[0], what = p[1];
-    uint16_t n;
-    memcpy(&n, p + 2, 2);
-    p += 4;
-    if (format != 4) continue;
+  int registers = 0;
+  each_record(e, ".nv.info", [&](int what, const unsigned char *p, int n) {
     uint32_t pair[2];
-    if (what == registers_record && n >= 8 && p + 8 <= end) {
-      memcpy(pair, p, 8);
-      if (pair[0] == symbol) return (int)pair[1];
-    }
-    p += n;
-  }
-  return 0;
+    if (what != registers_record || n < 8) return;
+    memcpy(pair, p, 8);
+    if (pair[0] == symbol && !registers) registers = (int)pair[1];
+  });
+  return registers;
 }
 
 CUresult read_cubin(const void *image, int architecture, Image &out, std::string &why) {
