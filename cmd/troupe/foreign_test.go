@@ -44,12 +44,12 @@ func TestForeignFlagsAndCommands(t *testing.T) {
 		serve, _, _ := newRoot().Find([]string{"serve"})
 		for _, flag := range regexp.MustCompile(`(?:use|with) --([a-z-]+)`).FindAllStringSubmatch(err.Error(), -1) {
 			if serve.Flags().Lookup(flag[1]) == nil {
-				t.Errorf("troupe %s: there is no --%s", line, flag[1])
+				t.Errorf("troupe %s has no --%s", line, flag[1])
 			}
 		}
 		for _, command := range regexp.MustCompile("`troupe ([a-z]+)").FindAllStringSubmatch(err.Error(), -1) {
 			if found, _, err := newRoot().Find(command[1:]); err != nil || found.Name() != command[1] {
-				t.Errorf("troupe %s: there is no command %s", line, command[1])
+				t.Errorf("troupe %s has no command %s", line, command[1])
 			}
 		}
 	}

@@ -77,8 +77,8 @@ func TestEngineGolden(t *testing.T) {
 
 // engine is the binary with CUDA, and the device that it runs on.
 type engine struct {
-	binary, library, device string
-	ampere                  bool // its tensor cores add as those of Ampere
+	binary, driver, device string
+	ampere                 bool // its tensor cores add as those of Ampere
 }
 
 func newEngine(t *testing.T) *engine {
@@ -91,7 +91,7 @@ func newEngine(t *testing.T) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.library, e.device = library, fmt.Sprintf("cuda:%d", ordinal)
+	e.driver, e.device = library, fmt.Sprintf("cuda:%d", ordinal)
 	list := string(must(e.command(t, "inspect", "devices").Output())(t))
 	for line := range strings.Lines(list) {
 		if strings.HasPrefix(line, e.device) {
@@ -105,8 +105,8 @@ func newEngine(t *testing.T) *engine {
 
 func (e *engine) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	if e.library != "" {
-		args = append(args, "--cuda-library", e.library)
+	if e.driver != "" {
+		args = append(args, "--cuda-library", e.driver)
 	}
 	f := faults{fake: os.Getenv("TROUPE_FAKE_CUDA")}
 	if slices.Contains(args, "serve") {

@@ -26,9 +26,9 @@ func TestFaultsOfADriver(t *testing.T) {
 		device string // "": cuda
 		want   []string
 	}{
-		{"no driver", faults{library: absent}, "", []string{"CUDA: loading " + absent, "cannot open shared object file", install, "--gpus all", "cuda-library: flag --cuda-library"}},
-		{"not a library", faults{library: text}, "", []string{"CUDA: loading " + text, install}},
-		{"another library", faults{library: "libm.so.6"}, "", []string{"cuInit of libm.so.6: the library is not a CUDA driver", install}},
+		{"no driver", faults{driver: absent}, "", []string{"CUDA: loading " + absent, "cannot open shared object file", install, "--gpus all", "cuda-library: flag --cuda-library"}},
+		{"not a library", faults{driver: text}, "", []string{"CUDA: loading " + text, install}},
+		{"another library", faults{driver: "libm.so.6"}, "", []string{"cuInit of libm.so.6: the library is not a CUDA driver", install}},
 		{"an old driver", faults{fake: "version=11080"}, "", []string{"the driver is too old: it is CUDA 11.8, and Troupe needs CUDA 12.0", install}},
 		{"no device", faults{fake: "devices=0"}, "", []string{"CUDA_ERROR_NO_DEVICE", "nvidia-smi", "--gpus all", "CUDA_VISIBLE_DEVICES"}},
 		{"another architecture", faults{fake: "arch=7.5"}, "", []string{"its compute capability is 7.5, and Troupe needs 8.0", "A100", "--device cpu"}},
@@ -79,7 +79,7 @@ func TestFaultsAreListed(t *testing.T) {
 		{faults{fake: "arch=7.5"}, []string{"cuda:0", "cannot be used: CUDA device 0: ", "Troupe needs 8.0"}},
 		{faults{fake: "cuDeviceGetCount:1=1"}, []string{"cuda ", "CUDA: cuDeviceGetCount: ", "please report it"}},
 		{faults{fake: "devices=2;cuDeviceGetName:2=101"}, []string{"cuda:0", "Emulated GPU", "cuda:1", "cannot be used: CUDA device 1: cuDeviceGetName"}},
-		{faults{library: "/nowhere/libcuda.so.1"}, []string{"cuda ", "CUDA: loading /nowhere/libcuda.so.1"}},
+		{faults{driver: "/nowhere/libcuda.so.1"}, []string{"cuda ", "CUDA: loading /nowhere/libcuda.so.1"}},
 	} {
 		out, err := c.faults.command(t, "inspect", "devices").CombinedOutput()
 		if err != nil {

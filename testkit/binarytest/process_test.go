@@ -22,15 +22,15 @@ const most = 2 * time.Minute
 
 // faults are what TROUPE_FAKE_CUDA and the command line say.
 type faults struct {
-	fake    string // of the fake driver; see testkit/cudaemu/fakedriver/control.h
-	library string // "": the fake driver
-	args    []string
+	fake   string // of the fake driver; see testkit/cudaemu/fakedriver/control.h
+	driver string // its file; "": the fake driver
+	args   []string
 }
 
 // command runs the binary with CUDA.
 func (f faults) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	library := f.library
+	library := f.driver
 	if library == "" {
 		library = fake(t)
 	}

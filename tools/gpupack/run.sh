@@ -154,7 +154,7 @@ for s in "$@"; do
   case $s in
   all) steps+=(1 2 3 4 5 6 7 8) ;;
   [1-8]) steps+=("$s") ;;
-  *) echo "$0: there is no step $s; use 1 to 8, or all" >&2; exit 2 ;;
+  *) echo "$0: unknown step $s; use 1 to 8, or all" >&2; exit 2 ;;
   esac
 done
 unpack || { echo "FAIL: the pack cannot be unpacked into $work; set WORK to another folder" >&2; exit 1; }

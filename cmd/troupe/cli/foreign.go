@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,19 +46,22 @@ var noSuchFlags = []struct{ names, needs, remedy string }{
 // command has nothing like it. Short flags may have their value attached, as in -c4096.
 func foreignFlag(unknown *pflag.NotExistError, flags *pflag.FlagSet) string {
 	name := cmp.Or(strings.TrimRight(unknown.GetSpecifiedShortnames(), "0123456789"), unknown.GetSpecifiedName())
-	name = strings.ReplaceAll(name, "_", "-")
-	in := func(names string) bool { return strings.Contains(" "+names+" ", " "+name+" ") }
 	for own, names := range foreignFlags {
-		if in(names) && flags.Lookup(own) != nil {
+		if among(names, name) && flags.Lookup(own) != nil {
 			return fmt.Sprintf("use --%s", own)
 		}
 	}
 	for _, f := range noSuchFlags {
-		if in(f.names) && flags.Lookup(f.needs) != nil {
+		if among(f.names, name) && flags.Lookup(f.needs) != nil {
 			return f.remedy
 		}
 	}
 	return ""
+}
+
+// among reports whether a name, which may have _ in place of -, is one of several.
+func among(names, name string) bool {
+	return slices.Contains(strings.Fields(names), strings.ReplaceAll(name, "_", "-"))
 }
 
 // foreignCommands are commands of others, by what to use.
@@ -75,9 +79,8 @@ func foreignCommand(c *cobra.Command, name string) string {
 	if c.HasParent() {
 		return ""
 	}
-	name = strings.ReplaceAll(name, "_", "-")
 	for _, f := range foreignCommands {
-		if strings.Contains(" "+f.names+" ", " "+name+" ") {
+		if among(f.names, name) {
 			return f.remedy
 		}
 	}

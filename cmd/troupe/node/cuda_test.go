@@ -106,18 +106,10 @@ func cudaCalls(n int) (calls []body) {
 			params["n"] = 2
 		case 1:
 			params["stop"], params["max_new_tokens"] = []string{"the", ". ", "e"}, 12
-		case 2:
-			params["frequency_penalty"], params["presence_penalty"], params["repetition_penalty"] = 0.7, 0.3, 1.2
-		case 3:
-			params["logit_bias"] = map[string]float64{"300": 4, "301": 3.5, "17": -100}
 		case 4:
 			params["min_new_tokens"] = 2
-		case 5:
-			call["return_logprob"], call["top_logprobs_num"] = true, 3
-		case 6:
-			params["top_k"], params["top_p"], params["min_p"] = 40, 0.9, 0.02
-		case 7:
-			call["return_logprob"], call["logprob_start_len"] = true, 0
+		default:
+			vary(i%8, call, params)
 		}
 		calls = append(calls, call)
 	}

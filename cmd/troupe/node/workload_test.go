@@ -39,18 +39,10 @@ func workload() []body {
 			params["n"] = n
 		case 1:
 			params["stop"] = []string{"the", ". "}
-		case 2:
-			params["frequency_penalty"], params["presence_penalty"], params["repetition_penalty"] = 0.7, 0.3, 1.2
-		case 3:
-			params["logit_bias"] = map[string]float64{"300": 4, "301": 3.5, "17": -100}
 		case 4:
 			params["min_new_tokens"] = 3
-		case 5:
-			call["return_logprob"], call["top_logprobs_num"] = true, 3
-		case 6:
-			params["top_k"], params["top_p"], params["min_p"] = 40, 0.9, 0.02
-		case 7:
-			call["return_logprob"], call["logprob_start_len"] = true, 0
+		default:
+			vary(i%8, call, params)
 		}
 		choices += n
 		calls = append(calls, call)
@@ -115,4 +107,20 @@ func answers(t *testing.T, h http.Handler, calls []body) []string {
 		}
 	}
 	return list
+}
+
+// vary gives a call and its sampling parameters one of the kinds of features.
+func vary(kind int, call, params body) {
+	switch kind {
+	case 2:
+		params["frequency_penalty"], params["presence_penalty"], params["repetition_penalty"] = 0.7, 0.3, 1.2
+	case 3:
+		params["logit_bias"] = map[string]float64{"300": 4, "301": 3.5, "17": -100}
+	case 5:
+		call["return_logprob"], call["top_logprobs_num"] = true, 3
+	case 6:
+		params["top_k"], params["top_p"], params["min_p"] = 40, 0.9, 0.02
+	case 7:
+		call["return_logprob"], call["logprob_start_len"] = true, 0
+	}
 }

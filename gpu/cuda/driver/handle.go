@@ -49,7 +49,7 @@ func (h *handle) usable(call string) error {
 
 // release frees the handle once. If the driver refuses for a reason that does not end the
 // context, it stays open, and Close may be called again. A device that is known to be lost
-// has taken everything along, so that it refuses is no news.
+// has taken everything along, so an error is expected.
 func (h *handle) release(call string, free func() error) error {
 	if !h.closed.CompareAndSwap(false, true) {
 		return nil

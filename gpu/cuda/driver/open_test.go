@@ -17,31 +17,31 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	good := fake(t)
 	for _, c := range []struct {
-		name, library    string
+		name, file       string
 		init, setting    string
 		reason           error
 		code             int
 		text, mustRemedy string
 	}{
-		{name: "no file", library: "/nowhere/libcuda.so.1", reason: ErrNoDriver, text: "/nowhere/libcuda.so.1", mustRemedy: "driver 525"},
-		{name: "not a library", library: broken, reason: ErrNoDriver, text: "broken.so.1", mustRemedy: "driver 525"},
-		{name: "not a driver", library: compiled(t, "nothing.c"), reason: ErrNoDriver, text: "not a CUDA driver", mustRemedy: "driver 525"},
-		{name: "too old", library: good, setting: "11080", reason: ErrOldDriver, text: "it is CUDA 11.8, and Troupe needs CUDA 12.0", mustRemedy: "driver 525"},
-		{name: "no device", library: good, init: "cuInit=100", reason: ErrNoDevice, code: 100, text: "the driver's words (NAME)", mustRemedy: "CUDA_VISIBLE_DEVICES"},
-		{name: "stub", library: good, init: "cuInit=34", reason: ErrNoDriver, code: 34, text: "the driver's words (NAME)", mustRemedy: "LD_LIBRARY_PATH"},
-		{name: "module of another version", library: good, init: "cuInit=803", reason: ErrOldDriver, code: 803, text: "the driver's words (NAME)", mustRemedy: "restart the machine"},
-		{name: "compatibility package", library: good, init: "cuInit=804", reason: ErrOldDriver, code: 804, text: "the driver's words (NAME)", mustRemedy: "cuda-compat"},
-		{name: "fabric manager", library: good, init: "cuInit=802", reason: ErrNoDevice, code: 802, text: "the driver's words (NAME)", mustRemedy: "fabric"},
-		{name: "permissions", library: good, init: "cuInit=304", reason: ErrNoDevice, code: 304, text: "the driver's words (NAME)", mustRemedy: "/dev/nvidia"},
-		{name: "unknown", library: good, init: "cuInit=999", reason: ErrNoDevice, code: 999, text: "the driver refused the call (CUDA_ERROR_UNKNOWN)", mustRemedy: "Xid"},
-		{name: "version", library: good, init: "cuDriverGetVersion=46", reason: ErrNoDevice, code: 46, text: "the driver's words (NAME)", mustRemedy: "compute mode prohibits use (nvidia-smi -q -d COMPUTE)"},
-		{name: "code without meaning", library: good, init: "cuInit=877", code: 877, text: "result 877"},
+		{name: "no file", file: "/nowhere/libcuda.so.1", reason: ErrNoDriver, text: "/nowhere/libcuda.so.1", mustRemedy: "driver 525"},
+		{name: "not a library", file: broken, reason: ErrNoDriver, text: "broken.so.1", mustRemedy: "driver 525"},
+		{name: "not a driver", file: compiled(t, "nothing.c"), reason: ErrNoDriver, text: "not a CUDA driver", mustRemedy: "driver 525"},
+		{name: "too old", file: good, setting: "11080", reason: ErrOldDriver, text: "it is CUDA 11.8, and Troupe needs CUDA 12.0", mustRemedy: "driver 525"},
+		{name: "no device", file: good, init: "cuInit=100", reason: ErrNoDevice, code: 100, text: "the driver's words (NAME)", mustRemedy: "CUDA_VISIBLE_DEVICES"},
+		{name: "stub", file: good, init: "cuInit=34", reason: ErrNoDriver, code: 34, text: "the driver's words (NAME)", mustRemedy: "LD_LIBRARY_PATH"},
+		{name: "module of another version", file: good, init: "cuInit=803", reason: ErrOldDriver, code: 803, text: "the driver's words (NAME)", mustRemedy: "restart the machine"},
+		{name: "compatibility package", file: good, init: "cuInit=804", reason: ErrOldDriver, code: 804, text: "the driver's words (NAME)", mustRemedy: "cuda-compat"},
+		{name: "fabric manager", file: good, init: "cuInit=802", reason: ErrNoDevice, code: 802, text: "the driver's words (NAME)", mustRemedy: "fabric"},
+		{name: "permissions", file: good, init: "cuInit=304", reason: ErrNoDevice, code: 304, text: "the driver's words (NAME)", mustRemedy: "/dev/nvidia"},
+		{name: "unknown", file: good, init: "cuInit=999", reason: ErrNoDevice, code: 999, text: "the driver refused the call (CUDA_ERROR_UNKNOWN)", mustRemedy: "Xid"},
+		{name: "version", file: good, init: "cuDriverGetVersion=46", reason: ErrNoDevice, code: 46, text: "the driver's words (NAME)", mustRemedy: "compute mode prohibits use (nvidia-smi -q -d COMPUTE)"},
+		{name: "code without meaning", file: good, init: "cuInit=877", code: 877, text: "result 877"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			closeDriver()
 			fail(t, c.init)
 			t.Setenv("FAKE_CUDA_VERSION", c.setting)
-			err := Open(Options{Library: c.library})
+			err := Open(Options{Library: c.file})
 			e := new(Error)
 			if !errors.As(err, &e) {
 				t.Fatalf("Open returned %v", err)
@@ -72,7 +72,7 @@ func TestOpenTwice(t *testing.T) {
 		}
 	}
 	if err := Open(Options{Library: "/another/libcuda.so.1"}); err == nil || !strings.Contains(err.Error(), fake(t)) {
-		t.Errorf("another library: %v", err)
+		t.Errorf("another file: %v", err)
 	}
 }
 
