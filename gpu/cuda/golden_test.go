@@ -4,12 +4,13 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,47 +37,67 @@ func goldenFile(capability int) string {
 	return "golden-hopper.txt"
 }
 
+// outputsVariable names a folder for results with a wrong hash, to be compared with those of
+// the emulation byte by byte. With -rewrite it gets all results.
+const outputsVariable = "TROUPE_GOLDEN_OUTPUTS"
+
+// keep writes a result into the folder that outputsVariable names.
+func (r goldenResult) keep(b *bed) {
+	if folder := os.Getenv(outputsVariable); folder != "" {
+		b.must(os.WriteFile(filepath.Join(folder, strings.ReplaceAll(r.name, "/", "_")), r.output, 0o666))
+	}
+}
+
 // The kernels give the bits whose hashes are in testdata/golden-*.txt, which were made over
-// the emulation: there with -rewrite, and on a GPU as well (TROUPE_CUDA_DEVICE).
+// the emulation: there with -rewrite, and on a GPU as well (TROUPE_CUDA_DEVICE). Each group of
+// kernels is a test of its own: an error that ends all work on a GPU is that of one group, if
+// each runs in its own process.
 func TestGolden(t *testing.T) {
-	b := newBed(t)
-	file := "testdata/" + goldenFile(b.device.Description().Capability)
-	cases := goldenCases()
+	file := "testdata/" + goldenFile(newBed(t).device.Description().Capability)
 	if golden.Rewriting() {
-		rewriteGolden(t, b, file, cases)
+		rewriteGolden(t, file)
 		return
 	}
 	text, err := os.ReadFile(file)
-	b.must(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		name, sum, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		want[name] = sum
 	}
 	names := map[string]bool{}
-	for _, c := range cases {
-		names[c.name] = true
-		if want[c.name] == "" {
-			t.Errorf("%s is not in %s; run the test with -rewrite", c.name, file)
+	for _, g := range goldenGroups() {
+		for _, c := range g.cases {
+			names[c.name] = true
+			if want[c.name] == "" {
+				t.Errorf("%s is not in %s; run the test with -rewrite", c.name, file)
+			}
 		}
+		t.Run(g.name, func(t *testing.T) { compareGolden(t, newBed(t), g.cases, want) })
 	}
 	for name := range want {
 		if !names[name] {
 			t.Errorf("%s of %s is not a case; run the test with -rewrite", name, file)
 		}
 	}
+}
+
+func compareGolden(t *testing.T, b *bed, cases []goldenCase, want map[string]string) {
 	equal := 0
-	for _, r := range runGolden(t, b, cases) {
+	runGolden(b, cases, func(r goldenResult) {
 		switch {
 		case r.skipped != "":
 			t.Logf("SKIPPED %s: this device has no kernel %s", r.name, r.skipped)
 		case r.sum() != want[r.name]:
 			t.Errorf("FAIL %s: the result is %s; want %s", r.name, r.sum(), want[r.name])
+			r.keep(b)
 		default:
 			equal++
 			t.Logf("PASS %s", r.name)
 		}
-	}
+	})
 	t.Logf("%d of %d golden hashes are equal", equal, len(cases))
 }
 
@@ -93,18 +114,27 @@ func TestGoldenOfAmpere(t *testing.T) {
 	}
 }
 
-func rewriteGolden(t *testing.T, b *bed, file string, cases []goldenCase) {
+func rewriteGolden(t *testing.T, file string) {
 	t.Helper()
 	var out bytes.Buffer
-	for _, r := range runGolden(t, b, cases) {
-		sum := "none"
-		if r.skipped == "" {
-			sum = r.sum()
-		}
-		fmt.Fprintf(&out, "%s  %s\n", r.name, sum)
+	for _, g := range goldenGroups() {
+		t.Run(g.name, func(t *testing.T) {
+			b := newBed(t)
+			runGolden(b, g.cases, func(r goldenResult) {
+				r.keep(b)
+				sum := "none"
+				if r.skipped == "" {
+					sum = r.sum()
+				}
+				fmt.Fprintf(&out, "%s  %s\n", r.name, sum)
+			})
+		})
 	}
-	if !t.Failed() {
-		b.must(os.WriteFile(file, out.Bytes(), 0o644))
+	if t.Failed() {
+		return
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -121,9 +151,10 @@ func (r goldenResult) sum() string {
 	return fmt.Sprintf("%s  %x", hex.EncodeToString(sum[:16]), r.output[:min(16, len(r.output))])
 }
 
-// runGolden runs cases. It also compares those with the same inputs with each other.
-func runGolden(t *testing.T, b *bed, cases []goldenCase) (list []goldenResult) {
-	t.Helper()
+// runGolden runs cases, and calls done after each. It also compares those with the same
+// inputs with each other.
+func runGolden(b *bed, cases []goldenCase, done func(goldenResult)) {
+	b.t.Helper()
 	longest := map[string]goldenResult{}
 	for _, c := range cases {
 		r := goldenResult{name: c.name}
@@ -133,33 +164,40 @@ func runGolden(t *testing.T, b *bed, cases []goldenCase) (list []goldenResult) {
 			}
 		}
 		if r.skipped == "" {
-			b.seed(c.inputs)
+			b.seed(cmp.Or(c.inputs, c.name))
 			r.output = c.run(b)
 			if fault := b.unguarded(); fault != "" {
-				t.Errorf("FAIL %s: %s", c.name, fault)
+				b.t.Errorf("FAIL %s: %s", c.name, fault)
 			}
 			b.release()
 			if other, is := longest[c.inputs]; is && c.prefix {
 				n := min(len(r.output), len(other.output))
 				if !bytes.Equal(r.output[:n], other.output[:n]) {
-					t.Errorf("FAIL %s and %s have the same inputs, and different bits", c.name, other.name)
+					b.t.Errorf("FAIL %s and %s have the same inputs, and different bits", c.name, other.name)
 				}
 			}
 			if c.prefix && len(r.output) > len(longest[c.inputs].output) {
 				longest[c.inputs] = r
 			}
 		}
-		list = append(list, r)
+		done(r)
 	}
-	return list
 }
 
-func goldenCases() []goldenCase {
-	list := slices.Concat(productCases(), decodeCases(), promptCases(), attentionCases(), rowCases(), poolCases(), samplingCases())
-	for i := range list {
-		if list[i].inputs == "" {
-			list[i].inputs = list[i].name
-		}
+// goldenGroup are the cases of kernels that belong together.
+type goldenGroup struct {
+	name  string
+	cases []goldenCase
+}
+
+func goldenGroups() []goldenGroup {
+	return []goldenGroup{
+		{"rows", rowCases()},
+		{"pool", poolCases()},
+		{"attention", attentionCases()},
+		{"sampling", samplingCases()},
+		{"products", productCases()},
+		{"decode", decodeCases()},
+		{"prompt", promptCases()},
 	}
-	return list
 }

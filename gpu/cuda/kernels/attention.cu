@@ -116,13 +116,13 @@ DEVICE void segment(const Step *step, const int32_t *pages, int from, int to, co
     UNROLL
     for (int lanes = 16; lanes > 0; lanes /= 2) highest = flarger(highest, __shfl_xor_sync(ALL_LANES, highest, lanes));
     highest = flarger(peak, highest);
-    float shrink = exp_f32(fsub(peak, highest)), sum = 0;
+    float shrink = exp_not_positive(fsub(peak, highest)), sum = 0;
     peak = highest;
     UNROLL
     for (int j = 0; j < 2; j++) {
       int i = lane + j * 32;
       if (i >= here) continue;
-      weight[i] = exp_f32(fsub(score[j], peak));
+      weight[i] = exp_not_positive(fsub(score[j], peak));
       sum = fadd(sum, weight[i]);
     }
     UNROLL

@@ -66,7 +66,7 @@ var mutants = []mutant{
 	{"store_kv.cu", "token >= step->tokens", "token > step->tokens", 0, true},
 	{"pages.cu", "if (i < n) page_table", "if (i <= n) page_table", 0, true},
 	{"pages.cu", "bytes % 16 == 0", "bytes % 8 == 0", 0, false},
-	{"order.cuh", "exp_f32(fsub(peak, highest))", "exp_f32(fsub(highest, peak))", 0, false},
+	{"order.cuh", "exp_not_positive(fsub(peak, highest))", "exp_not_positive(fsub(highest, peak))", 0, false},
 	{"order.cuh", "peak = highest;", "", 0, false},
 	{"linear.cu", "lesser(from + SEGMENT, k)", "from + SEGMENT", 0, true},
 	{"linear.cu", "lesser(n - first, COLUMNS)", "COLUMNS", 0, true},

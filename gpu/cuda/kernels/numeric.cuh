@@ -34,14 +34,26 @@ DEVICE float from_f16(uint16_t h) {
 // to_bf16 and to_f16 go to the nearest, ties to even; NaN stays NaN, with the bits that package gpu gives it.
 DEVICE uint16_t to_bf16(float x) {
   uint32_t b = bits_of(x);
-  uint32_t rounded = (b + 0x7fff + (b >> 16 & 1)) >> 16;
-  return uint16_t((b & 0x7fffffff) > 0x7f800000 ? b >> 16 | 0x40 : rounded);
+  uint16_t h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return (b & 0x7fffffff) > 0x7f800000 ? uint16_t(b >> 16 | 0x40) : h;
 }
 DEVICE uint16_t to_f16(float x) {
   uint32_t b = bits_of(x);
   uint16_t h;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return (b & 0x7fffffff) > 0x7f800000 ? uint16_t((b >> 16 & 0x8000) | 0x7e00) : h;
+}
+// Both at once, the first one low. A NaN becomes any NaN.
+DEVICE uint32_t pair_bf16(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE uint32_t pair_f16(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 #endif
 
@@ -100,6 +112,13 @@ DEVICE Four widen4(const i8 *p) {
 template <class T>
 DEVICE uint32_t pack(float low, float high) { return narrow<T>(low).bits | uint32_t(narrow<T>(high).bits) << 16; }
 
+// pack_factors is pack for what tensor cores multiply: which NaN a NaN becomes makes no difference there.
+template <class T>
+DEVICE uint32_t pack_factors(float low, float high) {
+  if constexpr (__is_same(T, bf16)) return pair_bf16(low, high);
+  return pair_f16(low, high);
+}
+
 // nearest_int rounds to an integer, ties to even, for |x| < 2^22: adding 3 x 2^22 leaves no bits for a fraction.
 constexpr float FLOAT_ROUNDING = 12582912.0f;
 DEVICE int nearest_int(float x) { return int(bits_of(fadd(x, FLOAT_ROUNDING)) - bits_of(FLOAT_ROUNDING)); }
@@ -121,6 +140,23 @@ DEVICE float exp_f32(float x) {
   int k = int(bits_of(t) - bits_of(FLOAT_ROUNDING)), half = k >> 1; // of a NaN anything: p is NaN then
   p = fmul(fmul(p, float_of(uint32_t(half + 127) << 23)), float_of(uint32_t(k - half + 127) << 23));
   p = x > 89.0f ? INFINITE : p;
+  return x < -104.0f ? 0.0f : p;
+}
+
+// exp_not_positive is exp_f32 for x <= 0 or NaN, with the same bits and fewer instructions: 2^n is put into the
+// exponent of the polynomial's value, 64 too large, and a multiplication by 2^-64 rounds subnormal results once.
+DEVICE float exp_not_positive(float x) {
+  constexpr float ROUNDING = FLOAT_ROUNDING + 64;
+  float t = ffma(x, 1.44269504088896341f, ROUNDING), n = fsub(t, ROUNDING);
+  float r = ffma(n, -0.693359375f, x);
+  r = ffma(n, 2.12194440e-4f, r);
+  float p = ffma(1.9875691500e-4f, r, 1.3981999507e-3f);
+  p = ffma(p, r, 8.3334519073e-3f);
+  p = ffma(p, r, 4.1665795894e-2f);
+  p = ffma(p, r, 1.6666665459e-1f);
+  p = ffma(p, r, 5.0000001201e-1f);
+  p = fadd(ffma(p, fmul(r, r), r), 1.0f);
+  p = fmul(float_of(bits_of(p) + (bits_of(t) << 23)), 0x1p-64f); // a NaN stays one: t is the same NaN then, with low bits of 0
   return x < -104.0f ? 0.0f : p;
 }
 

@@ -15,8 +15,8 @@ DEVICE int lesser(int a, int b) { return a < b ? a : b; }
 // theirs, then added: join.
 DEVICE void merge(float &peak, float &total, float their_peak, float their_total, float &mine, float &theirs) {
   float highest = flarger(peak, their_peak);
-  mine = exp_f32(fsub(peak, highest));
-  theirs = exp_f32(fsub(their_peak, highest));
+  mine = exp_not_positive(fsub(peak, highest));
+  theirs = exp_not_positive(fsub(their_peak, highest));
   total = ffma(total, mine, fmul(their_total, theirs));
   peak = highest;
 }

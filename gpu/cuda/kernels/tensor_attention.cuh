@@ -149,7 +149,7 @@ DEVICE Weights weigh(State<D> &s, unsigned char *queries, int tile_rows, int row
     highest[r] = flarger(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 2));
     highest[r] = flarger(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 1));
     highest[r] = flarger(s.peak[r], highest[r]);
-    out.shrink[r] = exp_f32(fsub(s.peak[r], highest[r])); // a row that sees nothing becomes NaN; it has no result
+    out.shrink[r] = exp_not_positive(fsub(s.peak[r], highest[r])); // a row that sees nothing becomes NaN; it has no result
     s.peak[r] = highest[r];
   }
   UNROLL
@@ -159,12 +159,12 @@ DEVICE Weights weigh(State<D> &s, unsigned char *queries, int tile_rows, int row
       float w[2];
       UNROLL
       for (int c = 0; c < 2; c++) {
-        w[c] = exp_f32(fsub(score[j][r * 2 + c], s.peak[r]));
+        w[c] = exp_not_positive(fsub(score[j][r * 2 + c], s.peak[r]));
         sum[r] = fadd(sum[r], w[c]);
         // A slot that is not seen may have any scale.
         if (SCALED) w[c] = base + j * 8 + t * 2 + c < end[r] ? fmul(w[c], value_scale[j * 8 + t * 2 + c]) : 0;
       }
-      out.pair[j / 2][j % 2 * 2 + r] = pack<H>(w[0], w[1]);
+      out.pair[j / 2][j % 2 * 2 + r] = pack_factors<H>(w[0], w[1]);
     }
   UNROLL
   for (int r = 0; r < 2; r++) {

@@ -52,6 +52,10 @@ EMU_FN uint16_t to_f16(float f) {
   return sign | (uint16_t)(__float_as_uint(__uint_as_float(a) + 0.5f) - 0x3f000000);
 }
 
+// Both at once, the first one low.
+EMU_FN uint32_t pair_bf16(float low, float high) { return to_bf16(low) | (uint32_t)to_bf16(high) << 16; }
+EMU_FN uint32_t pair_f16(float low, float high) { return to_f16(low) | (uint32_t)to_f16(high) << 16; }
+
 EMU_FN int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
 EMU_FN int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
 EMU_FN int __ffs(int v) { return __builtin_ffs(v); }

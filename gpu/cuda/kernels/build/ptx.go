@@ -26,7 +26,7 @@ var (
 		"sqrt": regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		"rcp":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		// Conversions; rni, rzi and the like round to an integer.
-		"cvt": regexp.MustCompile(`^(\.r[nzmp]i?)?(\.(f|s|u|b)\d+|\.bf16){1,2}$`),
+		"cvt": regexp.MustCompile(`^(\.r[nzmp]i?)?(\.(f|s|u|b)\d+|\.f16x2|\.bf16x2|\.bf16){1,2}$`),
 		// Exact ones.
 		"neg": exact, "abs": exact, "min": exact, "max": exact, "mov": exact, "selp": exact, "setp": exact, "ld": exact, "st": exact,
 		// Tensor cores: truncated in a way that is known (testkit/cudaemu/emu/dot.cc).

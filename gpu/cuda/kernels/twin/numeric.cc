@@ -7,6 +7,7 @@ TEST(exp) {
     for (int negative = 0; negative < 2; negative++)
       for (uint32_t b = 0; b <= bits_of(negative ? 104.0f : 88.7f); b += step) {
         float x = float_of(b | uint32_t(negative) << 31), got = exp_f32(x);
+        if (negative) expect("exp_not_positive", "as exp_f32", bits_of(exp_not_positive(x)) == bits_of(got));
         double want = exp(double(x)), ulp = ldexp(1.0, fmax(double(ilogb(want)), -126) - 23);
         worst = fmax(worst, fabs(got - want) / ulp);
       }
@@ -17,6 +18,7 @@ TEST(exp) {
   expect("exp_f32", "e^0 is 1", exp_f32(0) == 1 && exp_f32(-0.0f) == 1);
   expect("exp_f32", "infinities", exp_f32(-INFINITY) == 0 && exp_f32(INFINITY) == INFINITY && exp_f32(1e30f) == INFINITY && exp_f32(-1e30f) == 0);
   expect("exp_f32", "NaN", isnan(exp_f32(NAN)));
+  expect("exp_not_positive", "0, infinity and NaN", exp_not_positive(0) == 1 && exp_not_positive(-0.0f) == 1 && exp_not_positive(-INFINITY) == 0 && exp_not_positive(-1e30f) == 0 && isnan(exp_not_positive(NAN)) && isnan(exp_not_positive(-NAN)));
   float before = 1;
   for (uint32_t b = 1; b < bits_of(1.0f); b += 1009) {
     float e = exp_f32(-float_of(b));

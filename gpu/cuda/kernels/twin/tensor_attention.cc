@@ -50,9 +50,9 @@ std::vector<float> exact(const Queries<T> &x, size_t token, int head) {
         highest = fmaxf(highest, score[p]);
         values[p] = halves(x.pools.v, at);
       }
-      float shrink = exp_f32(s.peak - highest), part[4] = {};
+      float shrink = exp_not_positive(s.peak - highest), part[4] = {};
       s.peak = highest;
-      for (int p = 0; p < n; p++) weight[p] = exp_f32(score[p] - s.peak);
+      for (int p = 0; p < n; p++) weight[p] = exp_not_positive(score[p] - s.peak);
       for (int p = 0; p < BLOCK; p++) part[p % 8 / 2] += weight[p];
       s.total = fmaf(s.total, shrink, (part[0] + part[2]) + (part[1] + part[3]));
       H w[BLOCK], v[BLOCK];
