@@ -14,11 +14,15 @@ import (
 // productShape is a product of rows x k with k x n.
 type productShape struct{ n, k int }
 
-var goldenProducts = []productShape{{40, 24}, {130, 520}, {96, 1544}, wideProduct}
+var goldenProducts = []productShape{{40, 24}, {130, 520}, {96, 1544}, wideProduct, edgeProduct}
 
 // wideProduct has inputs of very different sizes, so that tensor cores cut most of what they
 // add, and sums that are next to nothing.
 var wideProduct = productShape{72, 264}
+
+// edgeProduct has zeros times large numbers, beside sums that are tiny or subnormal, so that
+// it shows what exponent a tensor core gives a zero.
+var edgeProduct = productShape{72, 64}
 
 // mostRows is how many rows the inputs of golden products have; a case takes the first.
 const mostRows = 200
@@ -28,7 +32,7 @@ const mostRows = 200
 func productCases() (list []goldenCase) {
 	for _, to := range []gpu.DType{gpu.F16, gpu.BF16} {
 		for i, s := range goldenProducts {
-			biased, accumulate := i != 0, i == 2
+			biased, accumulate := i != 0 && s != edgeProduct, i == 2
 			inputs := fmt.Sprintf("product/%s/%dx%d", typeName(to), s.n, s.k)
 			add := func(kernel string, rows, parts int, run func(b *bed, p *productRun)) {
 				list = append(list, goldenCase{
@@ -84,7 +88,10 @@ type productRun struct {
 
 func newProduct(b *bed, to gpu.DType, s productShape, biased, accumulate bool) *productRun {
 	p := &productRun{b: b, to: to, shape: s, accumulate: accumulate}
-	if s == wideProduct {
+	if s == edgeProduct {
+		in, w := b.edges(to, s.k)
+		p.in, p.w = put(b, in), put(b, w)
+	} else if s == wideProduct {
 		p.in, p.w = put(b, b.wide(to, mostRows*s.k)), put(b, b.wide(to, s.n*s.k))
 	} else {
 		p.in, p.w = put(b, b.elements(to, mostRows*s.k, 1)), put(b, b.elements(to, s.n*s.k, 0.1))
@@ -110,6 +117,44 @@ func (b *bed) wide(to gpu.DType, n int) []byte {
 	data := make([]byte, to.Bytes(n))
 	quant.Quantize(to, data, x)
 	return data
+}
+
+// edges are the inputs of edgeProduct. In a step of 16 elements all are small, or one factor
+// is zero and the other one large, or both kinds are mixed.
+func (b *bed) edges(to gpu.DType, k int) (in, w []byte) {
+	lowest, small, large := -75, 95, 120 // exponents; how many
+	if to == gpu.F16 {
+		lowest, small, large = -24, 24, 15
+	}
+	draw := func(zero, big bool) float32 {
+		if zero || !big && b.random.IntN(4) == 0 {
+			return 0
+		}
+		e := lowest + b.random.IntN(small)
+		if big {
+			e = b.random.IntN(large)
+		}
+		return float32(math.Copysign(math.Ldexp(1+b.random.Float64(), e), b.random.Float64()-0.5))
+	}
+	kinds := make([]int, k) // 0: small, 1 and 2: zeros in one factor
+	for i := range kinds {
+		if step := i / 16 % 4; step == 3 {
+			kinds[i] = b.random.IntN(3)
+		} else {
+			kinds[i] = step
+		}
+	}
+	fill := func(rows, zero int) []byte {
+		x := make([]float32, rows*k)
+		for i := range x {
+			kind := kinds[i%k]
+			x[i] = draw(kind == zero, kind != 0)
+		}
+		data := make([]byte, to.Bytes(len(x)))
+		quant.Quantize(to, data, x)
+		return data
+	}
+	return fill(mostRows, 1), fill(edgeProduct.n, 2)
 }
 
 // start prepares for some rows.

@@ -3,10 +3,11 @@
 // The model is MMA-Sim's (arXiv 2511.10909), which its authors compared with
 // hardware. For bf16 and f16 with a float32 accumulator:
 //   - Each factor is a significand times 2^exponent. Subnormals count: they
-//     have the type's lowest exponent and a significand below one. A zero has
-//     exponent -126 in both types.
+//     have the type's lowest exponent and a significand below one.
 //   - 16 products (exponents added, significands multiplied) and c are aligned
-//     to the largest exponent and cut to 25 fraction bits, towards zero.
+//     to the largest exponent of those that are not zero, and cut to 25 fraction
+//     bits, towards zero. (MMA-Sim gives a zero the exponent -126, so that a zero
+//     times a large number could cut c. An H200 does not do that.)
 //   - They are summed exactly, and the sum is cut to float32, towards zero;
 //     subnormal results are kept, too large ones become infinite, and a sum of
 //     zero is +0.
@@ -45,13 +46,16 @@ struct Type {
 };
 constexpr Type type_of(Half h) { return h == Half::bf16 ? Type{7, 127, 255} : Type{10, 15, 31}; }
 
+// of_zero is an exponent that is never the largest, whatever is added to it.
+constexpr int of_zero = -1000;
+
 // split gives |h| = significand 2^(exponent - mantissa bits).
 inline void split(Half half, uint16_t h, int &significand, int &exponent, bool &special) {
   const Type t = type_of(half);
   int field = h >> t.mantissa & t.top, low = h & ((1 << t.mantissa) - 1);
   special = field == t.top;
   significand = field ? low | 1 << t.mantissa : low;
-  exponent = significand ? (field ? field : 1) - t.bias : -126;
+  exponent = significand ? (field ? field : 1) - t.bias : of_zero;
 }
 
 // split_float does the same for c, with 23 mantissa bits.
@@ -131,9 +135,9 @@ struct Eight {
   Ints significand, exponent, sign;
 };
 
-// split_eight also gathers the largest exponent, what is not zero, and the
-// largest exponent field, which shows NaN and infinity.
-inline Eight split_eight(Half half, const uint16_t *h, Ints &top, Ints &any, Ints &fields) {
+// split_eight also gathers what is not zero, and the largest exponent field, which
+// shows NaN and infinity.
+inline Eight split_eight(Half half, const uint16_t *h, Ints &any, Ints &fields) {
   typedef uint16_t Shorts __attribute__((vector_size(16)));
   const Type t = type_of(half);
   Shorts short_;
@@ -144,10 +148,8 @@ inline Eight split_eight(Half half, const uint16_t *h, Ints &top, Ints &any, Int
   Eight r;
   r.significand = low | (normal & 1 << t.mantissa);
   r.exponent = field - t.bias + (1 & ~normal);
-  // bf16's lowest exponent is that of a zero already.
-  if (half == Half::f16) r.exponent = r.significand != 0 ? r.exponent : Ints{} - 126;
+  r.exponent = r.significand != 0 ? r.exponent : Ints{} + of_zero;
   r.sign = -(v >> 15);
-  top = larger(top, r.exponent);
   any |= r.significand;
   fields = larger(fields, field);
   return r;
@@ -173,7 +175,6 @@ inline bool nonzero(Ints v) {
 struct Panel {
   Eight k[16];
   Ints any;     // not zero for columns that are not zero
-  int top;      // largest exponent
   bool zero;    // all of it
   bool special; // some NaN or infinity
 };
@@ -182,13 +183,12 @@ void fill(Panel &p, Half half, const uint16_t *b, int shift) {
   uint16_t turned[16][columns_at_once];
   for (int j = 0; j < columns_at_once; j++)
     for (int k = 0; k < 16; k++) turned[k][j] = b[j * 16 + k];
-  Ints top = Ints{} - 1000, any = {}, fields = {};
+  Ints any = {}, fields = {};
   for (int k = 0; k < 16; k++) {
-    p.k[k] = split_eight(half, turned[k], top, any, fields);
+    p.k[k] = split_eight(half, turned[k], any, fields);
     p.k[k].significand <<= shift; // so that a product has the wanted fraction bits
   }
   p.any = any;
-  p.top = largest(top);
   p.zero = !nonzero(any);
   p.special = largest(fields) == type_of(half).top;
 }
@@ -196,19 +196,17 @@ void fill(Panel &p, Half half, const uint16_t *b, int shift) {
 // Row is one row of a.
 struct Row {
   int significand[16], exponent[16], sign[16];
-  int top;
   bool zero, special;
 };
 
 void fill(Row &r, Half half, const uint16_t *a) {
-  Ints top = Ints{} - 1000, any = {}, fields = {};
+  Ints any = {}, fields = {};
   for (int k = 0; k < 16; k += 8) {
-    Eight e = split_eight(half, a + k, top, any, fields);
+    Eight e = split_eight(half, a + k, any, fields);
     memcpy(r.significand + k, &e.significand, sizeof(Ints));
     memcpy(r.exponent + k, &e.exponent, sizeof(Ints));
     memcpy(r.sign + k, &e.sign, sizeof(Ints));
   }
-  r.top = largest(top);
   r.zero = !nonzero(any);
   r.special = largest(fields) == type_of(half).top;
 }
@@ -256,17 +254,12 @@ void plainly(Half half, const uint16_t *a, const uint16_t *b, int n, float *c, i
   for (int l = 0; l < columns_at_once; l++) c[l] = step(half, a, b + l * 16, n, c[l], bits);
 }
 
-// unchanged says whether adding only zeros leaves c as it is: no c is -0, NaN, or
-// so small that the exponent of a zero product cuts bits off it.
-bool unchanged(const float *c, int top, int bits) {
+// unchanged says whether adding only zeros leaves c as it is: no c is -0 or NaN.
+bool unchanged(const float *c) {
   for (int j = 0; j < columns_at_once; j++) {
     uint32_t u;
     memcpy(&u, c + j, 4);
-    if (u == 0) continue;
-    if ((u & 0x7fffffff) > 0x7f800000) return false;
-    int s, e;
-    split_float(c[j], s, e);
-    if (!s || e + bits - 23 < top) return false;
+    if (u == 0x80000000 || (u & 0x7fffffff) > 0x7f800000) return false;
   }
   return true;
 }
@@ -295,7 +288,7 @@ void dot_tile(Half half, const uint16_t *a, int rows, const uint16_t *b, int col
         for (int l = 0; l < columns_at_once; l++) cij[l] = dot16(half, ai, bj + l * 16, cij[l]);
         continue;
       }
-      if ((r[i].zero || p.zero) && unchanged(cij, r[i].top + p.top, rule.bits)) continue;
+      if ((r[i].zero || p.zero) && unchanged(cij)) continue;
       if (rule.products == 16) {
         if (!advance<0, 16, 25>(r[i], p, cij)) plainly(half, ai, bj, 16, cij, 25);
       } else {
