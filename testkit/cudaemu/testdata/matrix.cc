@@ -5,8 +5,9 @@
 
 using emu::Half;
 
-// The twin follows MMA-Sim's Python in floating point: long double has 64 bits of
-// mantissa and holds every product, every cut term and the sum of 17 exactly.
+// The twin follows MMA-Sim's Python in floating point, but for zeros (emu/dot.cc): long
+// double has 64 bits of mantissa and holds every product, every cut term and the sum of 17
+// exactly.
 namespace twin {
 
 struct Parts {
@@ -40,7 +41,8 @@ float sum(Half half, const uint16_t *a, const uint16_t *b, int n, float c, int b
     terms.push_back({x.significand * y.significand, x.exponent + y.exponent});
   }
   int top = terms[0].exponent;
-  for (const Parts &t : terms) top = std::max(top, t.exponent);
+  for (const Parts &t : terms)
+    if (t.significand != 0) top = std::max(top, t.exponent);
   long double total = 0;
   for (const Parts &t : terms) total += truncl(ldexpl(t.significand, bits + t.exponent - top));
   Parts r = parts(ldexpl(total, top - bits), -126);
