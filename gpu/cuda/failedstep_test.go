@@ -54,10 +54,10 @@ func TestAFailedStepLeavesNothingBehind(t *testing.T) {
 		return logits, err
 	}
 	launches := []string{
-		"cuMemcpyHtoDAsync:1=2", "cuMemcpyDtoDAsync:1=2", "cuLaunchKernel:1=701", "cuLaunchKernel:6=701", "cuLaunchKernel:13=701",
+		"cuMemcpyHtoDAsync:1=2", "cuMemcpyDtoDAsync:1=2", "cuLaunchKernelEx:1=701", "cuLaunchKernelEx:6=701", "cuLaunchKernelEx:13=701",
 		"cuMemcpyDtoHAsync:1=2", "cuEventRecord:1=2", "cuEventSynchronize:1=2",
 	}
-	graphs := []string{"cuStreamBeginCapture:1=1", "cuLaunchKernel:9=701", "cuGraphInstantiateWithFlags:1=1", "cuGraphLaunch:1=701", "cuEventRecord:1=2"}
+	graphs := []string{"cuStreamBeginCapture:1=1", "cuLaunchKernelEx:9=701", "cuGraphInstantiateWithFlags:1=1", "cuGraphLaunch:1=701", "cuEventRecord:1=2"}
 	for _, c := range []struct {
 		name          string
 		failing, next []gputest.Part

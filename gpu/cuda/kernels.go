@@ -38,6 +38,9 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 			return nil, errors.Join(err, s.close())
 		}
 		s.functions[k.Name] = f
+		if target == "sm_90a" { // the image in which wait_for_previous waits
+			f.StartEarly()
+		}
 		if n := dynamicShared(k.Name); n > plainShared && s.fits(k.Name) {
 			if err := f.SetDynamicShared(n); err != nil {
 				return nil, errors.Join(err, s.close())

@@ -43,7 +43,7 @@ func TestFaultsInSteps(t *testing.T) {
 		// Numbers of calls and runs are beyond those of loading.
 		{"cuMemcpyHtoDAsync:120=1", false, []string{"cuMemcpyHtoDAsync", "CUDA_ERROR_INVALID_VALUE", report}},
 		{"cuMemcpyDtoHAsync:5=1", false, []string{"cuMemcpyDtoHAsync", report}},
-		{"cuLaunchKernel:40=701", false, []string{"cuLaunchKernel of ", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
+		{"cuLaunchKernelEx:40=701", false, []string{"cuLaunchKernelEx of ", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
 		{"cuGraphLaunch:20=701", false, []string{"cuGraphLaunch", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", report}},
 		{"cuEventSynchronize:90=1", false, []string{"cuEventSynchronize", report}},
 		// The step before the one that fails is under way, and may tell it first.

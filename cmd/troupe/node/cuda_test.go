@@ -78,7 +78,7 @@ var cudaWays = []cudaWay{
 	{name: "without graphs, retracted at will", flags: "--disable-cuda-graph --debug-retract-every=3 --page-size=32", part: 8, happened: map[messages.Metric]float64{messages.Retractions: 2}},
 	{name: "panics", storm: panics, part: 8},
 	{name: "device errors", storm: deviceErrors, part: 8},
-	{name: "a launch fails", fault: "cuLaunchKernel:230=701", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
+	{name: "a launch fails", fault: "cuLaunchKernelEx:230=701", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 	{name: "an upload fails", fault: "cuMemcpyHtoDAsync:5=2", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 	{name: "a graph fails", fault: "cuGraphLaunch:3=701", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},
 	{name: "a copy fails, one step in flight", flags: "--disable-overlap-schedule", fault: "cuMemcpyDtoHAsync:3=2", part: 4, happened: map[messages.Metric]float64{messages.EpochsStarted: 2}},

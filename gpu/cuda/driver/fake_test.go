@@ -195,7 +195,7 @@ func (a *all) calls() []call {
 		{"cuFuncGetAttribute", func() error { return ignore(a.module.Function("sum")) }},
 		{"cuFuncGetParamInfo", func() error { return ignore(a.module.Function("sum")) }},
 		{"cuFuncSetAttribute", func() error { return a.sum.SetDynamicShared(100_000) }},
-		{"cuLaunchKernel", func() error { return a.s.Launch(a.sum, Dim{X: 1}, Dim{X: 32}, 0, a.sumOfTwo) }},
+		{"cuLaunchKernelEx", func() error { return a.s.Launch(a.sum, Dim{X: 1}, Dim{X: 32}, 0, a.sumOfTwo) }},
 		{"cuMemcpyHtoDAsync_v2", func() error { return a.s.Upload(a.m, 0, a.p, 0, 8) }},
 		{"cuMemcpyDtoHAsync_v2", func() error { return a.s.Download(a.p, 0, a.m, 0, 8) }},
 		{"cuMemcpyDtoDAsync_v2", func() error { return a.s.Copy(a.m, 0, a.m, 8, 8) }},

@@ -33,6 +33,7 @@ type Function struct {
 	module     *Module
 	function   C.CUfunction
 	attributes Attributes
+	early      int // 1: its launches may begin early
 }
 
 // Attributes are what the compiler made of a kernel.
@@ -50,6 +51,11 @@ func (f *Function) Name() string { return f.name }
 
 // Attributes tells what the compiler made of the kernel.
 func (f *Function) Attributes() Attributes { return f.attributes }
+
+// StartEarly lets launches of the kernel begin while the one before them in the stream ends.
+// The kernel has to wait for that itself, before it reads or writes memory
+// (griddepcontrol.wait). It needs compute capability 9.0.
+func (f *Function) StartEarly() { f.early = 1 }
 
 // SetDynamicShared lets launches have up to bytes of dynamic shared memory. It is needed
 // beyond 48 KiB; with the static shared memory, Description.SharedPerBlock is the limit.

@@ -13,15 +13,17 @@ package driver
 // troupe_launch passes n arguments in boxes of 8 bytes. There are boxes of zeros past the
 // last, for kernels with more parameters than the caller has arguments.
 static CUresult troupe_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-	unsigned shared, CUstream s, const uint64_t *arguments, size_t n)
+	unsigned shared, CUstream s, const uint64_t *arguments, size_t n, int early)
 {
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.programmaticStreamSerializationAllowed = 1}};
+	CUlaunchConfig config = {gx, gy, gz, bx, by, bz, shared, s, &attribute, early};
 	uint64_t boxes[MAX_ARGUMENTS];
 	void *pointers[MAX_ARGUMENTS];
 	memset(boxes, 0, sizeof boxes);
 	memcpy(boxes, arguments, n * sizeof *boxes);
 	for (int i = 0; i < MAX_ARGUMENTS; i++)
 		pointers[i] = &boxes[i];
-	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, pointers, NULL);
+	return cuLaunchKernelEx(&config, f, pointers, NULL);
 }
 */
 import "C"
@@ -49,16 +51,16 @@ func (s *Stream) Launch(f *Function, grid, block Dim, shared int, arguments []ui
 		C.uint(grid.X), C.uint(max(grid.Y, 1)), C.uint(max(grid.Z, 1)),
 		C.uint(block.X), C.uint(max(block.Y, 1)), C.uint(max(block.Z, 1)),
 		C.uint(shared), streamHandle(s.stream),
-		(*C.uint64_t)(unsafe.SliceData(arguments)), C.size_t(len(arguments)))
+		(*C.uint64_t)(unsafe.SliceData(arguments)), C.size_t(len(arguments)), C.int(f.early))
 	if r != C.CUDA_SUCCESS {
-		return s.device.fail(int(r), fmt.Sprintf("cuLaunchKernel of %s, grid %v, block %v, %d bytes of shared memory", f.name, grid, block, shared))
+		return s.device.fail(int(r), fmt.Sprintf("cuLaunchKernelEx of %s, grid %v, block %v, %d bytes of shared memory", f.name, grid, block, shared))
 	}
 	return nil
 }
 
 // refuseLaunch says why a launch is not given to the driver.
 func (s *Stream) refuseLaunch(f *Function, arguments []uint64) error {
-	call := "cuLaunchKernel of " + f.name
+	call := "cuLaunchKernelEx of " + f.name
 	if err := s.usable(call); err != nil {
 		return err
 	}

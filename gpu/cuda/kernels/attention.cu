@@ -196,6 +196,7 @@ DEVICE void run(Shared &shared, const Step *step, const float *q, float *out, co
   KERNEL_BLOCKS(128, 4, attention_##type)                                                                                                  \
   (const Step *step, const float *q, float *out, const type *kpool, const type *vpool, const float *kscale, const float *vscale,         \
    int heads, int kv_heads, int head_dim, float scale) {                                                                                 \
+    wait_for_previous();                                                                                                                 \
     SHARED(attention::Shared, shared, );                                                                                                 \
     if (int(blockIdx.x) >= step->tokens) return;                                                                                         \
     if (head_dim % 4 == 0) {                                                                                                             \

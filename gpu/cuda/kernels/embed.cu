@@ -28,8 +28,11 @@ DEVICE void embed(const Step *step, const T *table, float *out, int width) {
   for (int i = blockIdx.y * blockDim.x + threadIdx.x; i < width; i += gridDim.y * blockDim.x) to[i] = widen(from[i]);
 }
 
-#define EMBED(type)                                                                                  \
-  KERNEL(embed_##type)(const Step *step, const type *table, float *out, int width) { embed(step, table, out, width); } \
+#define EMBED(type)                                                                         \
+  KERNEL(embed_##type)(const Step *step, const type *table, float *out, int width) {        \
+    wait_for_previous();                                                                    \
+    embed(step, table, out, width);                                                         \
+  }                                                                                         \
   REGISTER(embed_##type);
 EMBED(f32)
 EMBED(f16)

@@ -10,6 +10,7 @@
 #include "step.cuh"
 
 KERNEL(gather)(const Step *step, const float *in, float *out, int width) {
+  wait_for_previous();
   int output = blockIdx.x;
   if (output >= step->outputs) return;
   const float *from = in + int64_t(step->output_token[output]) * width;

@@ -74,6 +74,15 @@ DEVICE void bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r
 DEVICE void bar_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 DEVICE void __threadfence() { __nvvm_membar_gl(); }
 
+// The kernel ahead in the stream (9.7.12.14, griddepcontrol; sm_90): the next one may begin, and this one waits until
+// all that the one before it has written can be read.
+DEVICE void wait_for_previous() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Shuffles and votes (9.7.8.6, 9.7.12.7): 8 bytes go as two halves.
 template <class T, class F>
 DEVICE T shuffle(T value, F move) {

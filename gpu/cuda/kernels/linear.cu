@@ -105,6 +105,7 @@ DEVICE void run(const int32_t *count, const float *in, const T *w, const float *
 #define LINEAR(type)                                                                                                          \
   KERNEL_BLOCKS(256, 3, linear_##type)                                                                                          \
   (const int32_t *count, const float *in, const type *w, const float *bias, float *out, int n, int k, int accumulate) {       \
+    wait_for_previous();                                                                                                      \
     linear::run(count, in, w, bias, out, n, k, accumulate);                                                                   \
   }                                                                                                                           \
   REGISTER(linear_##type);

@@ -11,6 +11,7 @@
 #include "step.cuh"
 
 KERNEL(apply_pages)(const PageWrite *list, int n, int32_t *page_table, int page_stride) {
+  wait_for_previous();
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) page_table[int64_t(list[i].row) * page_stride + list[i].index] = list[i].page;
 }
@@ -39,6 +40,7 @@ DEVICE void copy_pages(const int32_t *from, const int32_t *to, int n, T *pool, i
 
 #define COPY_PAGES(bytes, type)                                                                                     \
   KERNEL(copy_pages_##bytes)(const int32_t *from, const int32_t *to, int n, type *pool, int64_t elements) {         \
+    wait_for_previous();                                                                                            \
     copy_pages(from, to, n, pool, elements);                                                                        \
   }                                                                                                                 \
   REGISTER(copy_pages_##bytes);

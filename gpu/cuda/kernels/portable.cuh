@@ -15,6 +15,8 @@
 //   DYNAMIC_SHARED(name)            unsigned char *name, aligned to 128 bytes
 //   threadIdx.x, blockDim.x, and x, y, z of blockIdx and gridDim
 //
+//   wait_for_previous(): a kernel may begin while the one ahead of it ends; nothing that others write is read or
+//     written before this. Each thread calls it
 //   __syncthreads(), __syncwarp(), __threadfence(), bar_sync(id, threads), bar_arrive(id, threads)
 //   __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __shfl_up_sync (mask, value of 4 or 8 bytes, lane)
 //   __ballot_sync, __any_sync, __all_sync (mask, predicate), __syncthreads_count, _or, _and (predicate)

@@ -10,6 +10,7 @@
 #include "rmsnorm.cuh"
 
 KERNEL(rmsnorm)(const int32_t *count, const float *in, const float *gain, float *out, int width, int group, float eps) {
+  wait_for_previous();
   if (int(blockIdx.x) >= *count) return;
   int64_t at = int64_t(blockIdx.x) * width + int64_t(blockIdx.y) * group;
   out += at;

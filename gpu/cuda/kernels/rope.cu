@@ -13,6 +13,7 @@
 #include "step.cuh"
 
 KERNEL(rope)(const Step *step, float *x, const float *table, int width, int head_dim, int half, float scale) {
+  wait_for_previous();
   int token = blockIdx.x;
   if (token >= step->tokens) return;
   x += int64_t(token) * width;

@@ -40,6 +40,7 @@ DEVICE void rope_store_kv(const Step *step, float *q, float *k, const float *v, 
   KERNEL_THREADS(32, rope_store_kv_##type)                                                                                               \
   (const Step *step, float *q, float *k, const float *v, const float *table, type *kpool, type *vpool, float *kscale, float *vscale,     \
    int heads, int kv_heads, int head_dim, int half, float scale) {                                                                       \
+    wait_for_previous();                                                                                                                 \
     rope_store_kv(step, q, k, v, table, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, half, scale);                           \
   }                                                                                                                                      \
   REGISTER(rope_store_kv_##type);

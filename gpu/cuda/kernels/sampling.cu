@@ -105,6 +105,7 @@ DEVICE SampleResult sample_one(Workspace &ws, const Step *step, const SampleSpec
 // sample writes sample_result, and sampled of the rows: token 0 where none was sampled, since the next step may be
 // under way.
 KERNEL_BLOCKS(THREADS, 1, sample)(const Step *step, const float *logits, unsigned char *scratch) {
+  wait_for_previous();
   SHARED(Workspace, ws, [1]);
   Scratch to = scratch_of_block(scratch, step->vocab);
   for (int i = int(blockIdx.x); i < step->samples; i += int(gridDim.x)) {
@@ -158,6 +159,7 @@ DEVICE void score_one(Workspace &ws, const Step *step, const ScoreSpec &spec, co
 // score follows sample in the stream. Its entries are those of Step::score, then those of Step::sample: blocks for
 // scores + samples are the most that have work.
 KERNEL_BLOCKS(THREADS, 1, score)(const Step *step, const float *logits, unsigned char *scratch) {
+  wait_for_previous();
   SHARED(Workspace, ws, [1]);
   Scratch to = scratch_of_block(scratch, step->vocab);
   for (int i = int(blockIdx.x); i < step->scores + step->samples; i += int(gridDim.x)) {

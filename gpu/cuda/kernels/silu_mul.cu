@@ -10,6 +10,7 @@
 #include "numeric.cuh"
 
 KERNEL(silu_mul)(const int32_t *count, const float *gate, const float *up, float *out, int width) {
+  wait_for_previous();
   if (int(blockIdx.x) >= *count) return;
   int64_t row = int64_t(blockIdx.x) * width;
   for (int i = blockIdx.y * blockDim.x + threadIdx.x; i < width; i += gridDim.y * blockDim.x) {

@@ -24,6 +24,7 @@ DEVICE void store_kv(const Step *step, const float *k, const float *v, T *kpool,
 #define STORE_KV(type)                                                                                                              \
   KERNEL_THREADS(64, store_kv_##type)                                                                                               \
   (const Step *step, const float *k, const float *v, type *kpool, type *vpool, float *kscale, float *vscale, int kv_heads, int head_dim) { \
+    wait_for_previous();                                                                                                                   \
     store_kv(step, k, v, kpool, vpool, kscale, vscale, kv_heads, head_dim);                                                         \
   }                                                                                                                                 \
   REGISTER(store_kv_##type);

@@ -260,6 +260,7 @@ DEVICE void run(const Args<T> &args) {
   KERNEL_BLOCKS(128, 1, attention_decode_##type##_##dim)                                                           \
   (const Step *step, const float *q, void *out, int kind, const type *kpool, const type *vpool, const float *kscale,                 \
    const float *vscale, int heads, int kv_heads, int head_dim, float scale, float *work, int32_t *arrived) {                         \
+    wait_for_previous();                                                                                                             \
     decode::run<dim>(decode::Args<type>{step, q, {out, kind}, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, scale, work, arrived}); \
   }                                                                                                                                  \
   REGISTER(attention_decode_##type##_##dim);

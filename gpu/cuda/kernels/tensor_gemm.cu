@@ -130,6 +130,7 @@ DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias
   KERNEL_BLOCKS(256, blocks, gemm##rows##_##type)                                                                        \
   (const int32_t *count, const type *in, const type *w, const float *bias, float *out, int n, int k, int accumulate,     \
    float *work, int32_t *arrived) {                                                                                      \
+    wait_for_previous();                                                                                                 \
     gemm::run<type, rows>(count, in, w, bias, out, n, k, accumulate, work, arrived);                                     \
   }                                                                                                                      \
   REGISTER(gemm##rows##_##type);

@@ -124,6 +124,7 @@ DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias
 #define GEMM_FEW(rows, type)                                                                                                \
   KERNEL_BLOCKS(256, 1, gemm_few##rows##_##type)                                                                            \
   (const int32_t *count, const type *in, const type *w, const float *bias, float *out, int n, int k, int accumulate) {      \
+    wait_for_previous();                                                                                                    \
     gemm_few::run<type, rows / 8>(count, in, w, bias, out, n, k, accumulate);                                               \
   }                                                                                                                         \
   REGISTER(gemm_few##rows##_##type);

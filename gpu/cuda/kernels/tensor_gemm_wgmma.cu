@@ -147,6 +147,7 @@ DEVICE void run(const Args &args, int32_t *arrived) {
   KERNEL_BLOCKS(384, 1, gemm_wgmma_##type)                                                                                        \
   (const int32_t *count, const TensorMap *in, const TensorMap *w, const float *bias, float *out, int n, int k, int accumulate,    \
    float *work, int32_t *arrived) {                                                                                               \
+    wait_for_previous();                                                                                                          \
     gemm_wgmma::run<type>(gemm_wgmma::Args{in, w, bias, out, *count, n, k, accumulate, work}, arrived);                           \
   }                                                                                                                               \
   REGISTER(gemm_wgmma_##type);

@@ -221,6 +221,7 @@ DEVICE void run(const Args<T> &args) {
   KERNEL_BLOCKS(prompt::THREADS<dim>, 1, attention_prompt_##type##_##dim)                                                             \
   (const Step *step, const float *q, void *out, int kind, const type *kpool, const type *vpool, const float *kscale,                  \
    const float *vscale, int heads, int kv_heads, int head_dim, float scale) {                                                         \
+    wait_for_previous();                                                                                                              \
     prompt::run<dim>(prompt::Args<type>{step, q, {out, kind}, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, scale});       \
   }                                                                                                                                   \
   REGISTER(attention_prompt_##type##_##dim);

@@ -35,17 +35,20 @@ DEVICE void rmsnorm_round(const float *in, const float *gain, T *out, int width,
 
 #define ROUND(type)                                                                                                                  \
   KERNEL(round_##type)(const int32_t *count, const float *in, type *out, int width, int stride) {                                    \
+    wait_for_previous();                                                                                                             \
     if (int(blockIdx.x) >= *count) return;                                                                                           \
     in += int64_t(blockIdx.x) * width;                                                                                               \
     pairs(out + int64_t(blockIdx.x) * stride, width, stride, [=](int i) { return in[i]; });                                          \
   }                                                                                                                                  \
   REGISTER(round_##type);                                                                                                            \
   KERNEL(rmsnorm_round_##type)(const int32_t *count, const float *in, const float *gain, type *out, int width, int stride, float eps) { \
+    wait_for_previous();                                                                                                                \
     if (int(blockIdx.x) >= *count) return;                                                                                           \
     rmsnorm_round(in + int64_t(blockIdx.x) * width, gain, out + int64_t(blockIdx.x) * stride, width, stride, eps);                   \
   }                                                                                                                                  \
   REGISTER(rmsnorm_round_##type);                                                                                                    \
   KERNEL(silu_mul_round_##type)(const int32_t *count, const float *gate, const float *up, type *out, int width, int stride) {        \
+    wait_for_previous();                                                                                                             \
     if (int(blockIdx.x) >= *count) return;                                                                                           \
     gate += int64_t(blockIdx.x) * width;                                                                                             \
     up += int64_t(blockIdx.x) * width;                                                                                               \

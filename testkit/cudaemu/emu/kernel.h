@@ -61,6 +61,7 @@ struct Launch {
   void **args;
   uint64_t seed;  // of the order of blocks, warps and lanes
   bool early;     // asynchronous copies and products complete at once, instead of as late as allowed
+  bool overlaps;  // it may begin before the launch ahead of it has ended, so its threads have to wait for that
 };
 
 // run executes a launch and returns an error's text, empty if there is none.

@@ -76,6 +76,7 @@ void maybe_yield() {
 void Machine::exit_thread() {
   Thread *t = self;
   Warp &w = *t->warp;
+  if (job->launch.overlaps && !t->waited) record("it may begin before the launch ahead of it has ended, and ended without wait_for_previous()");
   t->exited = true;
   w.live &= ~(1u << t->lane);
   if (!w.live) {
@@ -161,7 +162,7 @@ void Machine::run_block(uint64_t number) {
     t.lane = i % 32;
     t.warp = &b.warp[i / 32];
     t.warp->thread[t.lane] = &t;
-    t.exited = false;
+    t.exited = t.waited = false;
     t.stack = nullptr;
     t.sp = nullptr;
     t.copies.clear();

@@ -45,6 +45,7 @@ struct alignas(64) Thread : Context {
   Warp *warp;
   uint16_t lane;        // number inside the warp
   bool exited;
+  bool waited;          // for the launch ahead of this one
   const char *what;     // the call that it waits in
   Site site;            // and where
   const void *address;  // the mbarrier that it waits for

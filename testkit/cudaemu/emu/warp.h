@@ -58,6 +58,10 @@ template <class T> inline T reduction(const char *what, T value, Reduce how, uin
 
 } // namespace emu
 
+// wait_for_previous waits for the launch ahead of this one (griddepcontrol.wait). Launches
+// run one after the other here, so only threads that leave it out are found.
+inline void wait_for_previous() { ::emu::self->waited = true; }
+
 inline void __syncwarp(unsigned mask = 0xffffffffu, EMU_SITE) {
   ::emu::collective("__syncwarp", ::emu::nothing, nullptr, mask, EMU_HERE, false);
 }

@@ -56,6 +56,7 @@ struct Op {
   const emu::Kernel *entry = nullptr;
   emu::Dim grid{}, block{};
   size_t shared = 0;
+  bool early = false; // a kernel that may begin before the one ahead of it has ended
   std::vector<uint64_t> arguments; // boxes of 8 bytes, one or more for a parameter
   // copy and fill; addresses are those of the host
   uint64_t to = 0, from = 0;

@@ -174,23 +174,31 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction h, int thre
   return CUDA_SUCCESS;
 }
 
-API cuLaunchKernel(CUfunction h, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, CUstream sh, void **parameters, void **extra) {
-  CALL("cuLaunchKernel", Call::context);
+namespace {
+
+CUresult launch(CUfunction h, const CUlaunchConfig &c, void **parameters, void **extra) {
   Function *f = function_of(h);
-  Stream *s = stream_of(sh);
+  Stream *s = stream_of(c.hStream);
   if (!f || !s || f->context != s->context || s->context != current) return CUDA_ERROR_INVALID_HANDLE;
+  unsigned gx = c.gridDimX, gy = c.gridDimY, gz = c.gridDimZ, bx = c.blockDimX, by = c.blockDimY, bz = c.blockDimZ;
+  bool early = false;
+  for (unsigned i = 0; i < c.numAttrs; i++) {
+    if (c.attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) return CUDA_ERROR_INVALID_VALUE;
+    early |= c.attrs[i].value.programmaticStreamSerializationAllowed != 0;
+  }
+  if (early && emu::architecture < 90) return CUDA_ERROR_NOT_SUPPORTED;
   uint64_t threads = (uint64_t)bx * by * bz;
   if (!gx || !gy || !gz || !threads || gx > 0x7fffffff || gy > 65535 || gz > 65535 || bz > 64 || threads > 1024)
     return CUDA_ERROR_INVALID_VALUE;
   if (threads > (uint64_t)threads_limit(*f)) return CUDA_ERROR_INVALID_VALUE;
-  if (shared > (unsigned)f->dynamic_limit) return CUDA_ERROR_INVALID_VALUE;
+  if (c.sharedMemBytes > (unsigned)f->dynamic_limit) return CUDA_ERROR_INVALID_VALUE;
   auto op = std::make_shared<Op>();
   op->type = Op::kernel;
   op->entry = f->kernel;
   op->grid = {gx, gy, gz};
   op->block = {bx, by, bz};
-  op->shared = shared;
+  op->shared = c.sharedMemBytes;
+  op->early = early;
   int n = f->kernel->parameters;
   const unsigned char *buffer = nullptr;
   if (!parameters && extra) // pairs of a name and a value, ended by null: 1 is a buffer with all parameters
@@ -206,4 +214,16 @@ API cuLaunchKernel(CUfunction h, unsigned gx, unsigned gy, unsigned gz, unsigned
     at += bytes;
   }
   return add(s, op);
+}
+
+} // namespace
+
+API cuLaunchKernel(CUfunction h, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, CUstream s, void **parameters, void **extra) {
+  CALL("cuLaunchKernel", Call::context);
+  return launch(h, {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}, parameters, extra);
+}
+API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction h, void **parameters, void **extra) {
+  CALL("cuLaunchKernelEx", Call::context);
+  return launch(h, *c, parameters, extra);
 }

@@ -10,7 +10,7 @@ std::string perform(const Op &op) {
   Driver &d = driver();
   switch (op.type) {
   case Op::kernel: {
-    emu::Launch l{op.entry, op.grid, op.block, op.shared, nullptr, 0, false};
+    emu::Launch l{op.entry, op.grid, op.block, op.shared, nullptr, 0, false, op.early};
     {
       Lock hold(d.lock);
       const Settings &s = d.settings;

@@ -40,6 +40,7 @@ void launch_args(const char *kernel, Grid grid, unsigned threads, size_t dynamic
   l.dynamic_bytes = dynamic_bytes;
   l.args = args;
   l.seed = schedule++;
+  l.overlaps = true;
   l.early = schedule * 0x9e3779b97f4a7c15 >> 62 == 0; // for one in four, copies complete at once, not as late as allowed
   std::string error = emu::run(l);
   if (!error.empty()) {

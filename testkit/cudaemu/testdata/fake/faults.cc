@@ -86,6 +86,28 @@ TEST(overruns_of_device_memory) {
 }
 #endif
 
+TEST(launches_that_may_begin_early) {
+  auto launch = [](Opened &d, const char *name, CUdeviceptr p) {
+    CUlaunchAttribute early = {};
+    early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    early.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, d.stream, &early, 1};
+    void *arguments[] = {&p};
+    return cuLaunchKernelEx(&config, d.function(name), arguments, nullptr);
+  };
+  Opened d;
+  CUdeviceptr p = d.alloc(4);
+  if (emu::architecture < 90) {
+    returns(CUDA_ERROR_NOT_SUPPORTED, launch(d, "patient", p));
+    return;
+  }
+  must(launch(d, "patient", p));
+  if (d.value(p) != 7) wrong("%d", d.value(p));
+  must(launch(d, "twice", p));
+  returns(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(d.stream));
+  expect_error(troupe_fake_error(), {"twice", "without wait_for_previous()"});
+}
+
 TEST(ranges_of_copies) {
   Opened d;
   CUdeviceptr a = d.alloc(100), b = d.alloc(100);

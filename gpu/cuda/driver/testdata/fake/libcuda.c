@@ -158,11 +158,12 @@ static void execute(struct launch *l, CUstream s)
 		s->hanging = a[0];
 }
 
-API cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream s, void **p, void **extra)
+API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra)
 {
-	(void)shared, (void)extra;
-	BOUND(cuLaunchKernel);
-	if (!is(s, STREAM) || !gx || !gy || !gz || !bx || bx * by * bz > 1024)
+	CUstream s = c->hStream;
+	(void)extra;
+	BOUND(cuLaunchKernelEx);
+	if (!is(s, STREAM) || !c->gridDimX || !c->gridDimY || !c->gridDimZ || !c->blockDimX || c->blockDimX * c->blockDimY * c->blockDimZ > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct launch l = {f->k, {0}};
 	for (int i = 0; i < f->k.parameters; i++)
