@@ -91,7 +91,7 @@ TEST(launches_that_may_begin_early) {
     CUlaunchAttribute early = {};
     early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     early.value.programmaticStreamSerializationAllowed = 1;
-    CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, d.stream, &early, 1};
+    CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, d.stream, &early, 1};
     void *arguments[] = {&p};
     return cuLaunchKernelEx(&config, d.function(name), arguments, nullptr);
   };

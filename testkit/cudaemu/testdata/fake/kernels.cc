@@ -7,12 +7,12 @@ KERNEL(add)(int *out, const int *in, int n, int by) {
 }
 REGISTER(add);
 
-// twice doubles and adds one, so that the order of two kernels shows.
 KERNEL(patient)(int *p) {
   wait_for_previous();
   *p = 7;
 }
 REGISTER(patient);
+// twice doubles and adds one, so that the order of two kernels shows.
 KERNEL(twice)(int *p) { *p = *p * 2 + 1; }
 REGISTER(twice);
 KERNEL(thrice)(int *p) { *p *= 3; }
