@@ -9,7 +9,7 @@
 //	options, absent            what New needs; New of a binary without CUDA
 //	found                      a device that List has seen
 //	device                     a gpu.Device: what it is, its memory
-//	worker                     the goroutine that owns the device's context
+//	worker                     the goroutine that loads, and makes and frees pools
 //	plan, load                 how weights are held; their way onto the device
 //	compile                    a program as launches of kernels
 //	plain, tensor, dataflow    ops one by one; ops for tensor cores, some of them in one kernel; who reads a buffer
@@ -29,8 +29,9 @@
 //
 // # Threads
 //
-// One goroutine, the worker, is locked to its thread and owns the device's context. It begins
-// steps: it applies their changes, uploads them and launches their kernels. Another goroutine
-// of each model waits for the end of steps, without occupying a processor. Only the worker
-// touches the rows, so the two need no lock.
+// The device has a goroutine, the worker, which loads models, makes pools and frees both.
+// Each model has two more, those of its queue: one begins and ends steps, and owns the model
+// while steps are in flight; the other one waits for the device, without occupying a
+// processor. Each of the three is locked to its thread, which has the device's context, and
+// what one owns reaches the other by channels, so there is no lock.
 package cuda

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-engine/troupe/gpu/stepqueue"
 )
 
-// model implements gpu.Model. Its fields but the queue belong to the worker while a function
-// of the model runs there.
+// model implements gpu.Model. Its fields but the queue belong to the goroutine that begins and
+// ends steps while one is in flight, otherwise to the worker.
 type model struct {
 	program *gpu.Program
 	options Options
@@ -38,7 +38,7 @@ type model struct {
 func (m *model) begin() {
 	m.flow.init(m)
 	m.countBytes()
-	m.Queue = stepqueue.NewAhead(m.beginStep, m.endStep)
+	m.Queue = stepqueue.NewAhead(stepqueue.Ahead{Begin: m.beginStep, Wait: m.waitStep, End: m.endStep})
 }
 
 // NewPool implements gpu.Model.

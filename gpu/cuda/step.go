@@ -72,7 +72,7 @@ func (s *step) bytes(all map[string]int64) {
 	all["workspace"] += s.in.deviceBytes() + s.out.deviceBytes()
 }
 
-// start gives the device all of a step. It runs on the worker.
+// start gives the device all of a step.
 func (s *step) start() error {
 	s.prepare()
 	if err := s.upload(); err != nil {

@@ -9,22 +9,19 @@ import (
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
 )
 
-// worker runs functions on the goroutine that owns the device's context. Its methods are
+// worker runs functions on a goroutine that has the device's context. Its methods are
 // safe for concurrent use; functions run one after the other.
 type worker struct {
 	device *driver.Device
 	calls  chan *call
 }
 
-// call is a function for the worker, and then its error. It may be used again, so that a
-// step allocates nothing.
+// call is a function for the worker, and then its error.
 type call struct {
 	f    func() error
 	err  error
 	done chan struct{}
 }
-
-func newCall(f func() error) *call { return &call{f: f, done: make(chan struct{})} }
 
 // startWorker makes the device's context. The caller stops the worker.
 func startWorker(ordinal int) (*worker, error) {
@@ -46,9 +43,8 @@ func startWorker(ordinal int) (*worker, error) {
 }
 
 // do runs f and returns its error. A panic becomes an error.
-func (w *worker) do(f func() error) error { return w.run(newCall(f)) }
-
-func (w *worker) run(c *call) error {
+func (w *worker) do(f func() error) error {
+	c := &call{f: f, done: make(chan struct{})}
 	w.calls <- c
 	<-c.done
 	return c.err

@@ -1,7 +1,7 @@
 // Package stepqueue runs the steps of a gpu.Model in order. With New a step is one call: one
-// runs, one may wait. With NewAhead it is two calls, for devices that compute beside the
-// host: a step begins while the one before it is computed. It is the only place that knows
-// whether a step is in flight.
+// runs, one may wait. NewAhead is for devices that compute beside the host: a step begins
+// while the one before it is computed. It is the only place that knows whether a step is in
+// flight.
 package stepqueue
 
 import (
@@ -17,16 +17,16 @@ import (
 // Everything reaches them by channels; only numbers of steps are shared. Its methods are
 // safe for concurrent use and do not block.
 type Queue struct {
-	begin   func(*gpu.StepBatch) error // nil: steps have no beginning of their own
-	end     func(*gpu.StepBatch) (*gpu.StepResult, error)
+	run     func(*gpu.StepBatch) (*gpu.StepResult, error)
+	ahead   Ahead         // instead of run
 	steps   chan step     // has space for all steps in flight
 	begun   chan step     // so does this
+	over    chan step     // and this: what the device is done with
 	quiet   chan func()   // Quiesce; nil: the done of a refused step has returned
-	ended   chan struct{} // the done of a step has returned; has space for one
 	stopped chan struct{} // closed by Close
 
 	inFlight  atomic.Int32 // steps that run or wait; closedQueue after Close
-	returning atomic.Int32 // steps that are not in flight, whose done has not returned
+	returning atomic.Int32 // refused steps whose done has not returned
 }
 
 const closedQueue = -1
@@ -34,54 +34,80 @@ const closedQueue = -1
 type step struct {
 	batch *gpu.StepBatch
 	done  func(*gpu.StepResult, error)
-	err   error // of begin
+	err   error // of begin or wait
+}
+
+// Ahead are the calls for a step that the device computes beside the host. A panic in one
+// becomes the step's error.
+type Ahead struct {
+	// Begin gives a step to the device. It reports false if it has to wait for the end of the
+	// step before, after which it is called again.
+	Begin func(*gpu.StepBatch) (bool, error)
+	// Wait returns when the device is done with the next step whose Begin had no error. It has
+	// a goroutine of its own; the others are called on one goroutine.
+	Wait func() error
+	// End returns the results of that step, or its error. It gets the error of Wait.
+	End func(error) (*gpu.StepResult, error)
 }
 
 // New makes a queue of steps that are one call. A panic in run becomes the step's error.
-func New(run func(*gpu.StepBatch) (*gpu.StepResult, error)) *Queue { return start(nil, run) }
-
-// NewAhead makes a queue whose steps begin with one call and end with another one. Each of
-// the two has its goroutine. A step whose begin fails has no end. A panic in either becomes
-// the step's error.
-func NewAhead(begin func(*gpu.StepBatch) error, end func(*gpu.StepBatch) (*gpu.StepResult, error)) *Queue {
-	return start(begin, end)
-}
-
-func start(begin func(*gpu.StepBatch) error, end func(*gpu.StepBatch) (*gpu.StepResult, error)) *Queue {
-	q := &Queue{begin: begin, end: end, steps: make(chan step, gpu.StepsInFlight), begun: make(chan step, gpu.StepsInFlight),
-		quiet: make(chan func()), ended: make(chan struct{}, 1), stopped: make(chan struct{})}
+func New(run func(*gpu.StepBatch) (*gpu.StepResult, error)) *Queue {
+	q := newQueue()
+	q.run = run
 	go q.serve()
-	if begin != nil {
-		go func() {
-			for s := range q.begun {
-				q.finish(s)
-				select { // serve may be in begin, which may wait for the next end
-				case q.ended <- struct{}{}:
-				default: // it has not seen the one before
-				}
-			}
-		}()
-	}
 	return q
 }
 
+// NewAhead makes a queue whose steps begin while the one before them is computed.
+func NewAhead(a Ahead) *Queue {
+	q := newQueue()
+	q.ahead = a
+	go q.serve()
+	go q.wait()
+	return q
+}
+
+func newQueue() *Queue {
+	steps := func() chan step { return make(chan step, gpu.StepsInFlight) }
+	return &Queue{steps: steps(), begun: steps(), over: steps(), quiet: make(chan func()), stopped: make(chan struct{})}
+}
+
+// wait passes on steps when the device is done with them.
+func (q *Queue) wait() {
+	for s := range q.begun {
+		if s.err == nil {
+			s.err = guarded(q.ahead.Wait)
+		} else {
+			s.err = notBegun{s.err}
+		}
+		q.over <- s // has space
+	}
+}
+
+// notBegun is the error of Begin: the step has nothing to wait for, and no end.
+type notBegun struct{ error }
+
 func (q *Queue) serve() {
 	defer close(q.begun)
-	var waiting []func() // for quiet
+	var waiting []func()           // for quiet
+	next, steps := step{}, q.steps // steps is nil while the next step has to wait for the one before
 	for open := true; open; {
 		select {
-		case s := <-q.steps:
-			if q.begin == nil {
-				q.finish(s)
+		case next = <-steps:
+			if q.run == nil {
+				steps = q.begin(next)
 				break
 			}
-			_, s.err = guarded(func() (*gpu.StepResult, error) { return nil, q.begin(s.batch) })
-			q.begun <- s // has space
+			q.end(next)
+		case s := <-q.over:
+			q.end(s)
+			if steps == nil {
+				steps = q.begin(next)
+			}
 		case f := <-q.quiet:
 			if f != nil {
 				waiting = append(waiting, f)
 			}
-		case <-q.ended:
 		case <-q.stopped:
 			open = false
 		}
@@ -95,23 +121,44 @@ func (q *Queue) serve() {
 	}
 }
 
-// finish ends a step and calls its done.
-func (q *Queue) finish(s step) {
-	var result *gpu.StepResult
-	if s.err == nil {
-		result, s.err = guarded(func() (*gpu.StepResult, error) { return q.end(s.batch) })
+// begin begins a step and returns where the next ones come from: nil if it has to wait.
+func (q *Queue) begin(s step) chan step {
+	begun := false
+	if s.err = guarded(func() (err error) { begun, err = q.ahead.Begin(s.batch); return err }); s.err == nil && !begun {
+		return nil
 	}
-	q.returning.Add(1)
+	q.begun <- s // has space
+	return q.steps
+}
+
+// end ends a step and calls its done.
+func (q *Queue) end(s step) {
+	var result *gpu.StepResult
+	early, failed := s.err.(notBegun)
+	if failed {
+		s.err = early.error
+	} else {
+		s.err = guarded(func() (err error) {
+			if q.run != nil {
+				result, err = q.run(s.batch)
+			} else {
+				result, err = q.ahead.End(s.err)
+			}
+			return err
+		})
+	}
+	if s.err != nil {
+		result = nil
+	}
 	q.inFlight.Add(-1) // done may submit the next
 	s.done(result, s.err)
-	q.returning.Add(-1)
 }
 
 // guarded turns a panic into an error.
-func guarded(f func() (*gpu.StepResult, error)) (result *gpu.StepResult, err error) {
+func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, fmt.Errorf("step: panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("step: panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return f()

@@ -24,25 +24,24 @@ func kinds(t *testing.T, test func(t *testing.T, h *held)) {
 
 func newHeld(t *testing.T, ahead bool) *held {
 	h := &held{began: make(chan *gpu.StepBatch, 9), goOn: make(chan error, 9)}
-	begin := func(b *gpu.StepBatch) error {
+	begin := func(b *gpu.StepBatch) (bool, error) {
 		h.began <- b
-		return nil
+		return true, nil
 	}
-	end := func(*gpu.StepBatch) (*gpu.StepResult, error) {
-		if err := <-h.goOn; err != nil {
-			if err.Error() == "panic" {
-				panic("injected")
-			}
-			return nil, err
+	wait := func() error {
+		err := <-h.goOn
+		if err != nil && err.Error() == "panic" {
+			panic("injected")
 		}
-		return &gpu.StepResult{}, nil
+		return err
 	}
+	end := func(err error) (*gpu.StepResult, error) { return &gpu.StepResult{}, err }
 	if ahead {
-		h.Queue = NewAhead(begin, end)
+		h.Queue = NewAhead(Ahead{Begin: begin, Wait: wait, End: end})
 	} else {
 		h.Queue = New(func(b *gpu.StepBatch) (*gpu.StepResult, error) {
-			_ = begin(b)
-			return end(b)
+			_, _ = begin(b)
+			return end(wait())
 		})
 	}
 	t.Cleanup(func() {
@@ -204,12 +203,16 @@ func TestAStepThatDoesNotBegin(t *testing.T) {
 	goOn, ends := make(chan struct{}), make(chan error, 9)
 	faults := []func() error{func() error { return nil }, func() error { return errors.New("no room") }, func() error { panic("injected") }}
 	next := 0
-	q := NewAhead(func(*gpu.StepBatch) error {
-		next++
-		return faults[next-1]()
-	}, func(*gpu.StepBatch) (*gpu.StepResult, error) {
-		<-goOn
-		return nil, nil
+	q := NewAhead(Ahead{
+		Begin: func(*gpu.StepBatch) (bool, error) {
+			next++
+			return true, faults[next-1]()
+		},
+		Wait: func() error {
+			<-goOn
+			return nil
+		},
+		End: func(err error) (*gpu.StepResult, error) { return nil, err },
 	})
 	for range 2 {
 		q.Submit(&gpu.StepBatch{}, func(_ *gpu.StepResult, err error) { ends <- err })
@@ -233,27 +236,43 @@ func TestAStepThatDoesNotBegin(t *testing.T) {
 	}
 }
 
-// A step may wait in its begin for the end of the one before it.
+// A step that has to wait begins when the one before it has ended.
 func TestAStepThatWaitsForTheOneBefore(t *testing.T) {
-	over, ends := make(chan struct{}, 9), make(chan struct{}, 9)
-	over <- struct{}{}
-	q := NewAhead(func(*gpu.StepBatch) error {
-		<-over
-		return nil
-	}, func(*gpu.StepBatch) (*gpu.StepResult, error) {
-		over <- struct{}{}
-		return nil, nil
+	inFlight, refused := 0, 0
+	ends := make(chan int, 9)
+	q := NewAhead(Ahead{
+		Begin: func(*gpu.StepBatch) (bool, error) {
+			if inFlight > 0 {
+				refused++
+				return false, nil
+			}
+			inFlight++
+			return true, nil
+		},
+		Wait: func() error { return nil },
+		End: func(err error) (*gpu.StepResult, error) {
+			inFlight--
+			return nil, err
+		},
 	})
-	for n := range 1000 {
-		q.Submit(&gpu.StepBatch{}, func(*gpu.StepResult, error) { ends <- struct{}{} })
+	const steps = 1000
+	ended := 0
+	for n := range steps {
+		q.Submit(&gpu.StepBatch{}, func(*gpu.StepResult, error) { ends <- n })
 		if n+1 >= gpu.StepsInFlight {
-			<-ends
+			if got := <-ends; got != ended {
+				t.Fatalf("step %d ended after %d others", got, ended)
+			}
+			ended++
 		}
 	}
 	<-ends
 	quiet := make(chan struct{})
 	q.Quiesce(func() { close(quiet) })
 	<-quiet
+	if refused == 0 {
+		t.Error("no step had to wait")
+	}
 	if _, err := q.Close(); err != nil {
 		t.Error(err)
 	}
