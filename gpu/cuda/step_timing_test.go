@@ -31,9 +31,16 @@ func idle(b *testing.B) string {
 
 // What a step of 256 decoding rows with contexts of 2,048 tokens costs the host, on pages of
 // 64, for a model of 6 layers: from Submit to done, without the kernels and without what a
-// real driver takes for each launch.
+// real driver takes for each launch. With two steps in flight, as the engine has them, one
+// begins while the other ends.
 func BenchmarkHostOfAStep(b *testing.B) {
-	d, err := cuda.New(cuda.Options{Library: idle(b)})
+	library := idle(b)
+	b.Run("alone", func(b *testing.B) { hostOfAStep(b, library, 1) })
+	b.Run("two in flight", func(b *testing.B) { hostOfAStep(b, library, 2) })
+}
+
+func hostOfAStep(b *testing.B, library string, inFlight int) {
+	d, err := cuda.New(cuda.Options{Library: library})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,47 +61,57 @@ func BenchmarkHostOfAStep(b *testing.B) {
 	}()
 	prompt := make([]int32, context+1)
 	first := &gpu.StepBatch{}
-	step := &gpu.StepBatch{Work: make([]gpu.RowWork, rows)}
+	steps := [2]gpu.StepBatch{{Work: make([]gpu.RowWork, rows)}, {Work: make([]gpu.RowWork, rows)}}
 	grown := make([]gpu.RowGrown, rows)
 	for i := range rows {
 		id := gpu.Row(i)
 		first.Opened = append(first.Opened, gpu.RowOpened{Row: id, Prompt: prompt, Pages: slices.Repeat([]int32{1}, context/page), Sampling: gputest.Plain()})
 		grown[i] = gpu.RowGrown{Row: id, Pages: []int32{2}}
-		step.Work[i] = gpu.RowWork{Row: id, Start: context, Count: 1, Sample: 1}
-	}
-	done := make(chan error)
-	end := func(_ *gpu.StepResult, err error) { done <- err }
-	run := func(batch *gpu.StepBatch) {
-		m.Submit(batch, end)
-		if err := <-done; err != nil {
-			b.Fatal(err)
+		for j := range steps {
+			steps[j].Work[i] = gpu.RowWork{Row: id, Start: context, Count: 1, Sample: 1}
 		}
+	}
+	done := make(chan error, inFlight)
+	end := func(_ *gpu.StepResult, err error) { done <- err }
+	flying := 0
+	wait := func(most int) {
+		for ; flying > most; flying-- {
+			if err := <-done; err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	submit := func(batch *gpu.StepBatch) {
+		m.Submit(batch, end)
+		flying++
 	}
 	open := func() {
+		wait(0)
 		first.Reset = true
-		run(first)
-		for i := range step.Work {
-			step.Work[i].Start = context
-		}
+		submit(first)
+		wait(0)
 	}
 	open()
 	b.ReportAllocs()
 	at := context
-	for b.Loop() {
+	for n := 0; b.Loop(); n++ {
 		if at == context+1024 {
 			b.StopTimer()
 			open()
 			at = context
 			b.StartTimer()
 		}
+		wait(inFlight - 1)
+		step := &steps[n%2]
 		step.Grown = nil
 		if at%page == 0 {
 			step.Grown = grown
 		}
-		run(step)
 		for i := range step.Work {
-			step.Work[i].Start++
+			step.Work[i].Start = at
 		}
+		submit(step)
 		at++
 	}
+	wait(0)
 }
