@@ -94,9 +94,9 @@ func decodeCases() (list []goldenCase) {
 						}
 						a := newAttention(b, kv, 2*group, 2, headDim, 704, len(contexts), tokens, kinds[kind].size)
 						s, spec, blocks := splits{context: 704}, gpu.KVSpec{Heads: 2, HeadDim: headDim}, 2*per(group, decodeRows)
-						work := b.room(s.decodeWork(len(tokens), a.heads, spec)).Address()
+						work := s.decodeWork(len(tokens), a.heads, spec)
 						b.run(kernel, driver.Dim{X: len(tokens), Y: blocks, Z: parts}, 128, dynamicShared(kernel),
-							append(a.arguments(kind), work, b.counters(len(tokens)*blocks))...)
+							append(a.arguments(kind), b.room(work).Address(), uint64(work/4), b.counters(len(tokens)*blocks))...)
 						return b.get(a.out, a.outBytes(kinds[kind].size))
 					},
 				})

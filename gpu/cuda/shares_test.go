@@ -77,7 +77,8 @@ func (m *meter) attention() {
 			a := m.large(kv, rows, context, tokens)
 			kernel := "attention_decode_" + typeName(kv) + "_128"
 			blocks, parts := largeKV*per(largeHeads/largeKV, decodeRows), m.splits.decode(rows, largeHeads, spec)
-			arguments := append(a.arguments(1), m.take(m.splits.decodeWork(rows, largeHeads, spec)).Address(), m.counters(rows*blocks))
+			work := m.take(m.splits.decodeWork(rows, largeHeads, spec))
+			arguments := append(a.arguments(1), work.Address(), uint64(work.Size()/4), m.counters(rows*blocks))
 			took := m.each(func(int) {
 				m.start(kernel, driver.Dim{X: rows, Y: blocks, Z: parts}, 128, dynamicShared(kernel), arguments...)
 			})

@@ -34,8 +34,18 @@ const (
 	attentionSegment = 512 // positions
 )
 
-// mostWork bounds the memory for the sums of segments that several blocks make.
-const mostWork = 64 << 20
+// mostWork bounds the memory for the sums of segments of products that several blocks make,
+// mostAttentionWork for those of attention.
+const (
+	mostWork          = 64 << 20
+	mostAttentionWork = 128 << 20
+)
+
+// decodeBlocks is how many blocks of attention a multiprocessor gets before their segments
+// are spread no further: four times what it runs at once, so that the last ones to end are a
+// small part. Blocks without a segment end at once, but some thousands of them take as long
+// as a short step.
+const decodeBlocks = 12
 
 // splits decides over how many blocks the segments of a sum are spread, so that steps of
 // few rows use all multiprocessors. It depends on nothing but the number of rows.
@@ -59,19 +69,23 @@ func (s splits) productWork(rows, n, k int) int64 {
 
 // decode is for attention of tokens that are alone in their sequences.
 func (s splits) decode(rows, heads int, kv gpu.KVSpec) int {
-	if s.decodeWork(rows, heads, kv) > mostWork {
+	if 2*s.segmentWork(rows, heads, kv) > mostAttentionWork {
 		return 1
 	}
-	teams := 4 // segments that a block takes at once
-	if kv.HeadDim > 128 {
-		teams = 2
-	}
 	blocks := rows * kv.Heads * per(heads/kv.Heads, decodeRows)
-	return max(1, min(per(per(s.context, attentionSegment), teams), s.multiprocessors/blocks))
+	return max(1, min(per(s.context, attentionSegment), per(decodeBlocks*s.multiprocessors, blocks)))
 }
 
+// decodeWork is for as many segments of each row as mostAttentionWork allows. Rows with more
+// are not spread.
 func (s splits) decodeWork(rows, heads int, kv gpu.KVSpec) int64 {
-	return 4 * int64(rows) * int64(heads) * int64(s.context/attentionSegment+1) * int64(kv.HeadDim+2)
+	segment := s.segmentWork(rows, heads, kv)
+	return segment * min(int64(per(s.context, attentionSegment)), max(1, mostAttentionWork/segment))
+}
+
+// segmentWork is for one segment of each row.
+func (s splits) segmentWork(rows, heads int, kv gpu.KVSpec) int64 {
+	return 4 * int64(rows) * int64(heads) * int64(kv.HeadDim+2)
 }
 
 // needs is the memory that the kernels of a program share: bytes of sums of segments, and

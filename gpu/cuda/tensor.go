@@ -142,7 +142,7 @@ func (c *compiler) attention(op gpu.Attention, i int) int {
 			grid: func(rows int) driver.Dim {
 				return driver.Dim{X: rows, Y: blocks, Z: o.splits.decode(rows, op.Heads, kv)}
 			},
-			arguments: append(slices.Clone(arguments), o.work.Address(), o.arrived.Address())}}},
+			arguments: append(slices.Clone(arguments), o.work.Address(), uint64(o.work.Size()/4), o.arrived.Address())}}},
 		launch{when: somePrompt, forms: []form{{function: c.kernel(prompt), block: promptBlock(kv.HeadDim), shared: dynamicShared(prompt),
 			grid: func(rows int) driver.Dim {
 				return driver.Dim{X: per(rows, promptRows/group), Y: kv.Heads}

@@ -152,6 +152,12 @@ DEVICE uint32_t shared_address(const void *p) {
 DEVICE void cp_async16(void *to, const void *from, bool use) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 16 : 0) : "memory");
 }
+DEVICE void cp_async8(void *to, const void *from, bool use) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 8 : 0) : "memory");
+}
+DEVICE void cp_async4(void *to, const void *from, bool use) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 4 : 0) : "memory");
+}
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N>
 DEVICE void cp_async_wait() {
@@ -253,11 +259,19 @@ TROUPE_WGMMA(f16)
 
 DEVICE void nanosleep(unsigned ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
+// a - b of pairs of bfloat16 (9.7.4), as a - 1 x b: what sm_80 has.
+DEVICE uint32_t sub_bf16x2(uint32_t a, uint32_t b) {
+  uint32_t d;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(b), "r"(0xbf80bf80), "r"(a));
+  return d;
+}
+
 // Integers (9.7.1).
 DEVICE int __popc(unsigned v) { return __builtin_popcount(v); }
 DEVICE int __popcll(uint64_t v) { return __builtin_popcountl(v); }
 DEVICE int __clz(int v) { return v ? __builtin_clz(unsigned(v)) : 32; }
 DEVICE int __clzll(int64_t v) { return v ? __builtin_clzl(uint64_t(v)) : 64; }
 DEVICE int __ffs(int v) { return __builtin_ffs(v); }
+DEVICE uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) { return __nvvm_prmt(a, b, selector); }
 DEVICE unsigned __umulhi(unsigned a, unsigned b) { return unsigned(uint64_t(a) * b >> 32); }
 DEVICE uint64_t __umul64hi(uint64_t a, uint64_t b) { return uint64_t((unsigned __int128)(a) * b >> 64); }

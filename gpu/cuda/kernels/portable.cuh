@@ -24,6 +24,7 @@
 //     on 32-bit and 64-bit integers, shared or global; they return the old value
 //
 //   cp_async16(shared, global, use) copies 16 bytes, both ends aligned; zeros if not use
+//   cp_async8, cp_async4 the same for fewer bytes
 //   cp_async_commit(), cp_async_wait<N>() until at most N groups of this thread are under way
 //   ldmatrix_x4(r, row), ldmatrix_x4_trans(r, row): uint32_t r[4], row is this lane's 16 bytes of shared memory
 //   mma_bf16(d, a, b0, b1), mma_f16: d += A B, float d[4], uint32_t a[4]; m16n8k16, accumulator float32
@@ -32,6 +33,8 @@
 //   tma_load_2d(shared, map, b, x, y): a tile of a TensorMap; its bytes count at mbarrier b
 //   wgmma_matrix(shared, leading, stride, swizzle) describes an operand; wgmma_bf16(d, a, b, accumulate), wgmma_f16:
 //     float d[64]; wgmma_fence() before products, wgmma_commit(), wgmma_wait<N>()
+//   byte_perm(a, b, selector): bytes of a (0 to 3) and b (4 to 7), by the selector's four lowest digits of 4 bits
+//   sub_bf16x2(a, b): a - b of pairs of bfloat16, rounded once
 //   __popc, __popcll, __clz, __clzll, __ffs, __umulhi, __umul64hi, nanosleep(ns)
 #pragma once
 

@@ -56,6 +56,19 @@ EMU_FN uint16_t to_f16(float f) {
 EMU_FN uint32_t pair_bf16(float low, float high) { return to_bf16(low) | (uint32_t)to_bf16(high) << 16; }
 EMU_FN uint32_t pair_f16(float low, float high) { return to_f16(low) | (uint32_t)to_f16(high) << 16; }
 
+// sub_bf16x2 subtracts both halves: exact in float32 for what is used here, then rounded.
+EMU_FN uint32_t sub_bf16x2(uint32_t a, uint32_t b) {
+  return pair_bf16(from_bf16((uint16_t)a) - from_bf16((uint16_t)b), from_bf16((uint16_t)(a >> 16)) - from_bf16((uint16_t)(b >> 16)));
+}
+
+// byte_perm picks bytes by digits of 0 to 7: prmt without the replication of signs.
+EMU_FN uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
+  uint64_t both = (uint64_t)b << 32 | a;
+  uint32_t out = 0;
+  for (int i = 0; i < 4; i++) out |= (uint32_t)(both >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+  return out;
+}
+
 EMU_FN int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
 EMU_FN int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
 EMU_FN int __ffs(int v) { return __builtin_ffs(v); }
