@@ -16,13 +16,14 @@ type gemm struct {
 	perSM   int  // blocks that a multiprocessor runs at once
 	splits  bool // it can give the segments of K to several blocks
 	maps    bool // it gets its matrices as tensor maps
+	several bool // it multiplies up to three matrices with one input
 }
 
 // gemms are in the order in which they are tried: of those that the GPU has, the first one
 // with enough rows is taken. All give the same bits.
 var gemms = []gemm{
-	{name: "gemm_few8", rows: 8, tile: 8, columns: 32, block: 256},
-	{name: "gemm_few16", rows: 16, tile: 16, columns: 32, block: 256},
+	{name: "gemm_few8", rows: 8, tile: 8, columns: 32, block: 256, several: true},
+	{name: "gemm_few16", rows: 16, tile: 16, columns: 32, block: 256, several: true},
 	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
 	{name: "gemm_wgmma", tile: 128, columns: 128, block: 384, perSM: 1, splits: true, maps: true},
 	{name: "gemm128", tile: 128, columns: 128, block: 256, perSM: 1, splits: true},

@@ -79,6 +79,9 @@ func (c *compiler) product(op gpu.Linear, to gpu.DType) {
 			in, w = c.maps.of(to, in, c.pool.rows(c.model.program.Buffers[op.In]), k), c.maps.of(to, w, n, k)
 		}
 		f.arguments = []uint64{c.count(op.In), in, w, c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
+		if g.several {
+			f.arguments = []uint64{c.count(op.In), in, w, 0, 0, c.bias(op.Bias), 0, 0, c.pool.buffer(op.Out), 0, 0, uint64(n), 0, 0, uint64(k), flag(op.Accumulate)}
+		}
 		if g.splits {
 			f.arguments = append(f.arguments, c.pool.work.Address(), c.pool.arrived.Address())
 		}

@@ -1,9 +1,9 @@
 // gemm_few: out = in W^T + bias, or out += it, for up to 16 rows at once, where reading W takes the time.
 //
 // Shapes: in [count][k] and w [n][k] of one 16-bit type, k a multiple of 8 (pad with zeros); bias [n] or null;
-//   out [count][n] in float32.
+//   out [count][n] in float32. Up to three w with the same in, each with its bias and out: n1 and n2 may be 0.
 // Order of sums: k in segments of SEGMENT, each as tensor.cuh says; segments are added in order to zero; bias; old out.
-// Launch: grid (any number of blocks; ceil(n / 32) at most is useful, any number of row groups), block 256,
+// Launch: grid (any number of blocks; the sum of ceil(n / 32) at most is useful, any number of row groups), block 256,
 //   dynamic shared memory 122,880 bytes (gemm_few8, rows in eights) or 147,456 (gemm_few16).
 //
 // The weights are the operand with 16 rows, the tokens the one with 8. Each warp streams 32 rows of W of one segment
@@ -28,8 +28,17 @@ struct Ring {
   static constexpr int SUMS = TILES * 8 * STRIDE;         // floats of a warp
 };
 
+// Matrix is one of those that in is multiplied with.
+template <class T>
+struct Matrix {
+  const T *w;
+  const float *bias;
+  float *out;
+  int n;
+};
+
 template <class T, int TILES>
-DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias, float *out, int n, int k, int accumulate) {
+DEVICE void run(const int32_t *count, const T *in, Matrix<T> m0, Matrix<T> m1, Matrix<T> m2, int k, int accumulate) {
   using R = Ring<TILES>;
   DYNAMIC_SHARED(memory);
   SHARED(float, sums, [WARPS][R::SUMS]);
@@ -38,9 +47,17 @@ DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias
   int rows = *count, segments = segments_of(k), slots = 1;
   while (slots < segments && slots < WARPS) slots *= 2;
   int groups = WARPS / slots, slot = warp % slots, rounds = (segments + slots - 1) / slots;
+  auto tiles_of = [&](int n) { return (n + groups * W_ROWS - 1) / (groups * W_ROWS); };
+  int tiles0 = tiles_of(m0.n), tiles1 = tiles_of(m1.n), tiles = tiles0 + tiles1 + tiles_of(m2.n);
 
   for (int row = blockIdx.y * TILES * 8; row < rows; row += gridDim.y * TILES * 8)
-    for (int tile = blockIdx.x; tile * groups * W_ROWS < n; tile += gridDim.x) {
+    for (int all = blockIdx.x; all < tiles; all += gridDim.x) {
+      int tile = all;
+      Matrix<T> m = m0;
+      if (tile >= tiles0) tile -= tiles0, m = m1;
+      if (all >= tiles0 + tiles1) tile -= tiles1, m = m2;
+      const T *w = m.w;
+      int n = m.n;
       int first = (tile * groups + warp / slots) * W_ROWS;
       // This warp's chunks of 64: of segments slot, slot + slots, ...
       int last = (segments - 1 - slot) / slots * slots + slot; // its last segment
@@ -113,7 +130,7 @@ DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias
         if (j >= groups * TILES) continue;
         int i = threadIdx.x + j * WARPS * 32, token = row + i / W_ROWS % (TILES * 8);
         int column = (tile * groups + i / W_ROWS / (TILES * 8)) * W_ROWS + i % W_ROWS;
-        if (token < rows && column < n) finish(total[j], bias, out + int64_t(token) * n + column, column, accumulate);
+        if (token < rows && column < n) finish(total[j], m.bias, m.out + int64_t(token) * n + column, column, accumulate);
       }
       cp_async_wait<0>(); // of empty groups only
     }
@@ -121,11 +138,14 @@ DEVICE void run(const int32_t *count, const T *in, const T *w, const float *bias
 
 } // namespace gemm_few
 
-#define GEMM_FEW(rows, type)                                                                                                \
-  KERNEL_BLOCKS(256, 1, gemm_few##rows##_##type)                                                                            \
-  (const int32_t *count, const type *in, const type *w, const float *bias, float *out, int n, int k, int accumulate) {      \
-    gemm_few::run<type, rows / 8>(count, in, w, bias, out, n, k, accumulate);                                               \
-  }                                                                                                                         \
+#define GEMM_FEW(rows, type)                                                                                                 \
+  KERNEL_BLOCKS(256, 1, gemm_few##rows##_##type)                                                                             \
+  (const int32_t *count, const type *in, const type *w0, const type *w1, const type *w2, const float *bias0,                 \
+   const float *bias1, const float *bias2, float *out0, float *out1, float *out2, int n0, int n1, int n2, int k,             \
+   int accumulate) {                                                                                                         \
+    gemm_few::run<type, rows / 8>(count, in, {w0, bias0, out0, n0}, {w1, bias1, out1, n1}, {w2, bias2, out2, n2}, k,         \
+                                  accumulate);                                                                               \
+  }                                                                                                                          \
   REGISTER(gemm_few##rows##_##type);
 GEMM_FEW(8, bf16)
 GEMM_FEW(8, f16)
