@@ -27,6 +27,9 @@ var edgeProduct = productShape{72, 64}
 // mostRows is how many rows the inputs of golden products have; a case takes the first.
 const mostRows = 200
 
+// goldenSplits has few multiprocessors, so that a block gets columns for several passes.
+var goldenSplits = splits{multiprocessors: 2}
+
 // productCases are products on tensor cores: all kernels give the same bits for a row,
 // however many rows a step has and over however many blocks the sum is spread.
 func productCases() (list []goldenCase) {
@@ -55,6 +58,9 @@ func productCases() (list []goldenCase) {
 					for parts := 1; parts == 1 || g.splits && parts <= min(3, per(s.k, productSegment)); parts++ {
 						add(g.name, n, parts, func(b *bed, p *productRun) { p.gemm(g, parts) })
 					}
+					if g.several {
+						list = append(list, severalCase(g, to, s, biased, accumulate, inputs, n))
+					}
 				}
 			}
 		}
@@ -71,6 +77,49 @@ func productCases() (list []goldenCase) {
 		}
 	}
 	return list
+}
+
+// severalCase is the product as that of three matrices, whose outputs are put together.
+func severalCase(g gemm, to gpu.DType, s productShape, biased, accumulate bool, inputs string, rows int) goldenCase {
+	ns := []int{s.n / 2, s.n / 8, s.n - s.n/2 - s.n/8}
+	return goldenCase{
+		name: fmt.Sprintf("%s/%s/rows-%d/matrices-%d", inputs, g.name, rows, len(ns)), kernels: []string{g.name + "_" + typeName(to)},
+		inputs: inputs, prefix: true,
+		run: func(b *bed) []byte {
+			p := newProduct(b, to, s, biased, accumulate)
+			p.old = apart(p.old[:rows*s.n], rows, ns)
+			p.start(rows, 1)
+			name := g.name + "_" + typeName(to)
+			b.run(name, driver.Dim{X: goldenSplits.across(g, ns...), Y: per(rows, g.tile)}, g.block, dynamicShared(name),
+				append(p.several(ns...), uint64(s.k), flag(accumulate))...)
+			return together(b.get(p.out, 4*int64(rows)*int64(s.n)), rows, s.n, ns)
+		},
+	}
+}
+
+// apart are the columns of a matrix as matrices of ns columns, one after the other.
+func apart(x []float32, rows int, ns []int) (list []float32) {
+	width, column := len(x)/rows, 0
+	for _, n := range ns {
+		for row := range rows {
+			list = append(list, x[row*width+column:][:n]...)
+		}
+		column += n
+	}
+	return list
+}
+
+// together is the opposite of apart, for floats as bytes.
+func together(x []byte, rows, width int, ns []int) []byte {
+	out, column := make([]byte, len(x)), 0
+	for _, n := range ns {
+		for row := range rows {
+			copy(out[4*(row*width+column):], x[:4*n])
+			x = x[4*n:]
+		}
+		column += n
+	}
+	return out
 }
 
 // productRun are the inputs of a product, on the device.
@@ -177,15 +226,37 @@ func (p *productRun) arguments() []uint64 {
 	return []uint64{p.count, p.in.Address(), p.w.Address(), p.bias, p.out.Address(), uint64(p.shape.n), uint64(p.shape.k), flag(p.accumulate)}
 }
 
+// several are the arguments before K of a kernel that multiplies up to three matrices, here the
+// first ns[0] columns of the product, the next ns[1], and the next ns[2]. Its outputs lie one
+// after the other.
+func (p *productRun) several(ns ...int) []uint64 {
+	list := make([]uint64, 14)
+	list[0], list[1] = p.count, p.in.Address()
+	column := 0
+	for i, n := range ns {
+		list[2+i] = p.w.Address() + 2*uint64(column*p.shape.k)
+		if p.bias != 0 {
+			list[5+i] = p.bias + 4*uint64(column)
+		}
+		list[8+i] = p.out.Address() + 4*uint64(column*p.rows)
+		list[11+i] = uint64(n)
+		column += n
+	}
+	return list
+}
+
 func (p *productRun) gemm(g gemm, parts int) {
 	name, arguments := g.name+"_"+typeName(p.to), p.arguments()
+	if g.several {
+		arguments = append(p.several(p.shape.n), arguments[6:]...)
+	}
 	if g.splits {
 		arguments = append(arguments, p.work, p.arrived)
 	}
 	if g.maps {
 		arguments[1], arguments[2] = p.b.tile(p.to, p.in.Address(), mostRows, p.shape.k), p.b.tile(p.to, p.w.Address(), p.shape.n, p.shape.k)
 	}
-	p.b.run(name, driver.Dim{X: per(p.shape.n, g.columns), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
+	p.b.run(name, driver.Dim{X: goldenSplits.across(g, p.shape.n), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
 }
 
 // tile puts the description of a matrix for TMA on the device.

@@ -72,13 +72,16 @@ func (c *compiler) product(op gpu.Linear, to gpu.DType) {
 		}
 		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name),
 			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: per(n, g.columns), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
+				return driver.Dim{X: c.pool.splits.across(g, n), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
 			}}
 		in, w := c.pool.twin(op.In), c.model.weights.address(op.W)
 		if g.maps {
 			in, w = c.maps.of(to, in, c.pool.rows(c.model.program.Buffers[op.In]), k), c.maps.of(to, w, n, k)
 		}
 		f.arguments = []uint64{c.count(op.In), in, w, c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
+		if g.several {
+			f.arguments = []uint64{c.count(op.In), in, w, 0, 0, c.bias(op.Bias), 0, 0, c.pool.buffer(op.Out), 0, 0, uint64(n), 0, 0, uint64(k), flag(op.Accumulate)}
+		}
 		if g.splits {
 			f.arguments = append(f.arguments, c.pool.work.Address(), c.pool.arrived.Address())
 		}

@@ -1,6 +1,8 @@
 // Twins of the products on tensor cores: in double, and in the exact order.
 #include "tensor.h"
 
+#include <array>
+
 namespace {
 
 struct Shape {
@@ -57,19 +59,44 @@ void both(void (*test)()) {
   emu::architecture = 90;
 }
 
+// few_run runs a kernel for the product as one of several matrices: columns are how many each has.
+template <class T>
+void few_run(int tokens, const Product<T> &p, Grid grid, std::array<int, 3> columns) {
+  std::string kernel = text("gemm_few%d_%s", tokens, type_name<T>());
+  const Shape &s = p.s;
+  const T *w[3] = {};
+  const float *bias[3] = {};
+  std::vector<float> out[3], whole(p.old.size());
+  auto each = [&](auto f) { // of each element: where it is in out and in the whole product
+    for (int i = 0, first = 0; i < 3; first += columns[i++])
+      for (int r = 0; r < s.rows; r++)
+        for (int c = 0; c < columns[i]; c++) f(out[i][size_t(r) * columns[i] + c], size_t(r) * s.n + first + c);
+  };
+  for (int i = 0, first = 0; i < 3; first += columns[i++])
+    if (columns[i]) {
+      w[i] = p.w.data() + size_t(first) * s.k;
+      bias[i] = s.with_bias ? p.bias.data() + first : nullptr;
+      out[i].resize(size_t(s.rows) * columns[i]);
+    }
+  each([&](float &x, size_t at) { x = p.old[at]; });
+  launch(kernel.c_str(), grid, 256, tokens == 8 ? 122880 : 147456, (const int32_t *)&s.rows, (const T *)p.in.data(), w[0], w[1], w[2], bias[0], bias[1],
+         bias[2], out[0].data(), out[1].data(), out[2].data(), columns[0], columns[1], columns[2], s.k, s.accumulate);
+  each([&](float x, size_t at) { whole[at] = x; });
+  if (grid.x == 1 && emu::architecture == 90) check(kernel, p.shape, whole, p.want, 5e-6);
+  same(kernel, p.shape + text(": order of sums, %d + %d + %d columns", columns[0], columns[1], columns[2]), whole, p.exact);
+}
+
 template <class T>
 void few() {
   for (const Shape &s : shapes()) {
     Product<T> p(s);
+    int second = s.n / 3, third = s.n / 5;
     for (int tokens : {8, 16}) {
-      std::string kernel = text("gemm_few%d_%s", tokens, type_name<T>());
-      for (Grid grid : {Grid{unsigned(s.n + 31) / 32, 2}, Grid{1, 1}}) {
-        std::vector<float> out = p.old;
-        launch(kernel.c_str(), grid, 256, tokens == 8 ? 122880 : 147456, (const int32_t *)&s.rows, (const T *)p.in.data(), (const T *)p.w.data(),
-               p.bias_or_null(), out.data(), s.n, s.k, s.accumulate);
-        if (grid.x > 1 && emu::architecture == 90) check(kernel, p.shape, out, p.want, 5e-6);
-        same(kernel, p.shape + ": order of sums", out, p.exact);
-      }
+      unsigned rows = unsigned(s.rows + tokens - 1) / tokens;
+      few_run(tokens, p, {unsigned(s.n + 7) / 8, rows + 1}, {s.n, 0, 0});
+      for (unsigned blocks : {1, 2}) few_run(tokens, p, {blocks, rows}, {s.n, 0, 0});
+      few_run(tokens, p, {3, rows}, {s.n - second - third, second, third});
+      few_run(tokens, p, {30, rows}, {s.n - second, second, 0}); // some blocks have nothing to do
     }
   }
 }
