@@ -191,7 +191,7 @@ DEVICE void run(const int32_t *count, const T *in, Matrix<T> m0, Matrix<T> m1, M
   using R = Ring<TILES>;
   DYNAMIC_SHARED(memory);
   SHARED(float, sums, [WARPS][R::SUMS]);
-  int rows = *count, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   unsigned char *ring = memory + warp * R::BYTES;
   const Run<T> run = run_of(m0, m1, m2, k);
   int row = blockIdx.y * R::TOKENS;
@@ -200,7 +200,9 @@ DEVICE void run(const int32_t *count, const T *in, Matrix<T> m0, Matrix<T> m1, M
   copier.unit = later(run, round, warp);
   aim(copier, run, in, row, k);
   if (copier.chunks > 0) copy_weights(copier, ring, k);
-  copier.rows = rows - row - lane / ROW_CHUNKS; // the first use of count
+  wait_for_previous(); // for the tokens and count; nothing writes weights
+  int rows = *count;
+  copier.rows = rows - row - lane / ROW_CHUNKS;
   auto rest = [&](unsigned char *stage) { // of the copy of a chunk
     copy_tokens<R::TOKENS>(copier, stage, k);
     copier.w += TILE_K;
@@ -292,7 +294,6 @@ DEVICE void run(const int32_t *count, const T *in, Matrix<T> m0, Matrix<T> m1, M
   (const int32_t *count, const type *in, const type *w0, const type *w1, const type *w2, const float *bias0,                 \
    const float *bias1, const float *bias2, float *out0, float *out1, float *out2, int n0, int n1, int n2, int k,             \
    int accumulate) {                                                                                                         \
-    wait_for_previous();                                                                                                     \
     gemm_few::run<type, rows / 8>(count, in, {w0, bias0, out0, n0}, {w1, bias1, out1, n1}, {w2, bias2, out2, n2}, k,         \
                                   accumulate);                                                                               \
   }                                                                                                                          \
