@@ -58,7 +58,7 @@ var sharedBytes = []struct {
 }{
 	{"gemm_few8_", "", 122880}, {"gemm_few16_", "", 147456}, {"gemm64_", "", 98304}, {"gemm128_", "", 131072}, {"gemm_wgmma_", "", 132096},
 	{"attention_decode_", "_64", 77824}, {"attention_decode_", "_128", 155648}, {"attention_decode_", "_256", 163840},
-	{"attention_prompt_", "_64", 57344}, {"attention_prompt_", "_128", 114688}, {"attention_prompt_", "_256", 163840},
+	{"attention_prompt_", "_64", 90112}, {"attention_prompt_", "_128", 147456}, {"attention_prompt_", "_256", 163840},
 }
 
 func dynamicShared(kernel string) int {

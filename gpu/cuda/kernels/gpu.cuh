@@ -143,6 +143,12 @@ DEVICE uint32_t shared_address(const void *p) {
 DEVICE void cp_async16(void *to, const void *from, bool use) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 16 : 0) : "memory");
 }
+DEVICE void cp_async8(void *to, const void *from, bool use) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 8 : 0) : "memory");
+}
+DEVICE void cp_async4(void *to, const void *from, bool use) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 4 : 0) : "memory");
+}
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N>
 DEVICE void cp_async_wait() {
