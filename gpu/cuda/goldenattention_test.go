@@ -124,7 +124,7 @@ func promptCases() (list []goldenCase) {
 				name: fmt.Sprintf("prompt/%s/head-%d/group-%d/out-%s", typeName(kv), headDim, group, kinds[kind].name), kernels: []string{kernel},
 				run: func(b *bed) []byte {
 					a := newAttention(b, kv, group, 1, headDim, 544, 2, tokens, kinds[kind].size)
-					b.run(kernel, driver.Dim{X: per(len(tokens), promptRows/group), Y: 1}, promptBlock(width), dynamicShared(kernel), a.arguments(kind)...)
+					b.run(kernel, driver.Dim{X: per(len(tokens), promptRows(width)/group), Y: 1}, promptBlock, dynamicShared(kernel), a.arguments(kind)...)
 					return b.get(a.out, a.outBytes(kinds[kind].size))
 				},
 			})

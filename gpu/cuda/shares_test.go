@@ -97,7 +97,7 @@ func (m *meter) attention() {
 		a := m.large(kv, 1, n, tokens)
 		kernel := "attention_prompt_" + typeName(kv) + "_128"
 		took := m.each(func(int) {
-			m.start(kernel, driver.Dim{X: per(n, promptRows/(largeHeads/largeKV)), Y: largeKV}, promptBlock(largeHead), dynamicShared(kernel), a.arguments(1)...)
+			m.start(kernel, driver.Dim{X: per(n, promptRows(largeHead)/(largeHeads/largeKV)), Y: largeKV}, promptBlock, dynamicShared(kernel), a.arguments(1)...)
 		})
 		m.row(kernel, fmt.Sprintf("a prompt of %d", n), took, float64(n)*2*largeKV*float64(kv.VectorBytes(largeHead)), 2*largeHeads*largeHead*float64(n)*float64(n))
 		m.release()

@@ -117,11 +117,22 @@ func (c *compiler) ropeAndStore(q gpu.Rope, i, end int) int {
 	return 3
 }
 
-// Rows of the tiles of the attention kernels.
+// decodeRows are those of a tile of the kernel for decoding.
+const decodeRows = 16
+
+// Of the kernel for prompts: the most heads that share a KV head, and threads.
 const (
-	decodeRows = 16
-	promptRows = 64
+	promptGroup = 64
+	promptBlock = 256
 )
+
+// promptRows are those of a tile of the kernel for prompts: heads of tokens.
+func promptRows(headDim int) int {
+	if headDim > 128 {
+		return 64
+	}
+	return 128
+}
 
 // attention adds the two kernels of an Attention: for tokens that are alone in their
 // sequence, and for the parts of prompts.
@@ -146,9 +157,9 @@ func (c *compiler) attention(op gpu.Attention, i int) int {
 				return driver.Dim{X: rows, Y: blocks, Z: o.splits.decode(rows, op.Heads, kv)}
 			},
 			arguments: append(slices.Clone(arguments), o.work.Address(), uint64(o.work.Size()/4), o.arrived.Address())}}},
-		launch{when: somePrompt, forms: []form{{function: c.kernel(prompt), block: promptBlock(kv.HeadDim), shared: dynamicShared(prompt),
+		launch{when: somePrompt, forms: []form{{function: c.kernel(prompt), block: promptBlock, shared: dynamicShared(prompt),
 			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: per(rows, promptRows/group), Y: kv.Heads}
+				return driver.Dim{X: per(rows, promptRows(kv.HeadDim)/group), Y: kv.Heads}
 			},
 			arguments: arguments}}})
 	delete(c.fresh, op.Out)
@@ -158,20 +169,13 @@ func (c *compiler) attention(op gpu.Attention, i int) int {
 	return 1
 }
 
-func promptBlock(headDim int) int {
-	if headDim > 128 {
-		return 256
-	}
-	return 128
-}
-
 // attention names the kernels for a pool on tensor cores. It reports false if there are none.
 func (s *kernelSet) attention(kv gpu.DType, headDim, group int) (decode, prompt string, ok bool) {
 	width := 64
 	for width < headDim {
 		width *= 2
 	}
-	if kv == gpu.F32 || headDim%8 != 0 || width > widestHead || group > promptRows {
+	if kv == gpu.F32 || headDim%8 != 0 || width > widestHead || group > promptGroup {
 		return "", "", false
 	}
 	end := fmt.Sprintf("_%s_%d", typeName(kv), width)

@@ -59,6 +59,14 @@ DEVICE uint32_t pair_f16(float low, float high) {
 
 // The larger number; b if one of them is NaN or they are equal.
 DEVICE float flarger(float a, float b) { return a > b ? a : b; }
+// In one instruction each, with either zero of -0 and 0. One of them is NaN: fmaximum is the other, fmaximum_nan is NaN.
+#ifdef TROUPE_EMULATION
+DEVICE float fmaximum(float a, float b) { return a > b || b != b ? a : b; }
+DEVICE float fmaximum_nan(float a, float b) { return a > b || a != a ? a : b; }
+#else
+DEVICE float fmaximum(float a, float b) { return __nvvm_fmax_f(a, b); }
+DEVICE float fmaximum_nan(float a, float b) { return __nvvm_fmax_nan_f(a, b); }
+#endif
 
 constexpr float INFINITE = __builtin_inff();
 
@@ -143,11 +151,10 @@ DEVICE float exp_f32(float x) {
   return x < -104.0f ? 0.0f : p;
 }
 
-// exp_not_positive is exp_f32 for x <= 0 or NaN, with the same bits and fewer instructions: 2^n is put into the
-// exponent of the polynomial's value, 64 too large, and a multiplication by 2^-64 rounds subnormal results once.
-DEVICE float exp_not_positive(float x) {
-  constexpr float ROUNDING = FLOAT_ROUNDING + 64;
-  float t = ffma(x, 1.44269504088896341f, ROUNDING), n = fsub(t, ROUNDING);
+// exp_polynomial is e^x / 2^n and t, whose low bits are n plus those of rounding.
+DEVICE float exp_polynomial(float x, float rounding, float &t) {
+  t = ffma(x, 1.44269504088896341f, rounding);
+  float n = fsub(t, rounding);
   float r = ffma(n, -0.693359375f, x);
   r = ffma(n, 2.12194440e-4f, r);
   float p = ffma(1.9875691500e-4f, r, 1.3981999507e-3f);
@@ -155,9 +162,22 @@ DEVICE float exp_not_positive(float x) {
   p = ffma(p, r, 4.1665795894e-2f);
   p = ffma(p, r, 1.6666665459e-1f);
   p = ffma(p, r, 5.0000001201e-1f);
-  p = fadd(ffma(p, fmul(r, r), r), 1.0f);
-  p = fmul(float_of(bits_of(p) + (bits_of(t) << 23)), 0x1p-64f); // a NaN stays one: t is the same NaN then, with low bits of 0
+  return fadd(ffma(p, fmul(r, r), r), 1.0f);
+}
+
+// exp_not_positive is exp_f32 for x <= 0 or NaN, with the same bits and fewer instructions: a factor 2^64 too large is
+// made of n, and a multiplication by 2^-64 rounds subnormal results once.
+DEVICE float exp_not_positive(float x) {
+  float t, p = exp_polynomial(x, FLOAT_ROUNDING + 64 + 127, t);
+  p = fmul(fmul(p, float_of(bits_of(t) << 23)), 0x1p-64f); // of a NaN the factor is 0 or infinite, and p stays one
   return x < -104.0f ? 0.0f : p;
+}
+
+// exp_number is the same for x <= 0, with still fewer instructions. Of a NaN it makes any number: a GPU's NaN is all
+// ones, to whose exponent nothing can be added.
+DEVICE float exp_number(float x) {
+  float t, p = exp_polynomial(fmaximum(x, -104.0f), FLOAT_ROUNDING + 64, t); // which is 0 already
+  return fmul(float_of(bits_of(p) + (bits_of(t) << 23)), 0x1p-64f);
 }
 
 // silu is x / (1 + e^-x).

@@ -3,33 +3,57 @@
 //
 // Shapes: as attention_decode. heads / kv_heads is at most 64.
 // Order of sums: tensor_attention.cuh, the same as of attention_decode.
-// Launch: grid (any number; ceil(rows / floor(64 kv_heads / heads)) tiles are useful, kv_heads), block 128 (256 for
-//   head_dim 256), dynamic shared memory 57,344, 114,688 and 163,840 bytes for 64, 128 and 256.
+// Launch: grid (any number; ceil(rows / floor(tile kv_heads / heads)) tiles are useful, of 128 rows, or 64 for head_dim
+//   256; kv_heads), block 256, dynamic shared memory 90,112, 147,456 and 163,840 bytes for 64, 128 and 256.
 //
-// A block has 64 rows, which are the query heads of one KV head for consecutive tokens of one sequence. Its warps share
-// the tiles of K and V, of which the next one fills while one is computed with. Sums of earlier segments wait in shared
-// memory. Tiles with the longest contexts start first.
+// The rows of a block are the query heads of one KV head for consecutive tokens of one sequence. Its warps share the
+// tiles of K and V. The next ones fill while one is computed with; for head_dim 256 there is room for one only, and V
+// fills during the products with K, K during those with V. Codes of int8 are copied a block earlier still, and each thread
+// widens those that it copied itself. Queries stay in registers (in
+// shared memory for head_dim 64), sums of earlier segments wait in shared memory. Blocks
+// that all rows of a warp see wholly, nearly all of them, are computed without masks. Tiles with the longest contexts
+// start first.
 //
-// | version | what | time |
+// Limits of a block of 64 positions on a quarter of an H200's multiprocessor, for head_dim 128 and a warp of 16 rows:
+// 128 products of 6 to 8 cycles, about 1,100 instructions, 1,150 cycles of shared memory (64 matrices of 512 bytes for
+// each of 4 warps, half of a copy of 32 KiB). Two warps overlap these.
+//
+// | version | what | time on an H200: 8,192 tokens, 32 heads, 8 KV, head_dim 128, bfloat16; int8 |
 // |---|---|---|
-// | 1 | 4 teams of 16 rows, 2 stages (1 for head_dim 256) | not measured |
+// | 1 | 4 teams of 16 rows, 2 stages (1 for head_dim 256), one block a multiprocessor | 9.44 ms (58 TFLOP/s); 16.7 ms |
+// | 2 | 8 warps, queries in registers, no masks where all is seen, int8 by asynchronous copies | not measured |
 #include "tensor_attention.cuh"
 
 namespace prompt {
 
 using namespace flash;
 
-constexpr int TEAMS = 4, TILE_ROWS = TEAMS * ROWS;
+constexpr int THREADS = 256;
 template <int D>
-constexpr int THREADS = TEAMS * TEAM<D> * 32;
+constexpr int TEAMS = THREADS / 32 / TEAM<D>;
+template <int D>
+constexpr int TILE_ROWS = TEAMS<D> * ROWS;
 template <int D>
 constexpr int STAGES = D == 256 ? 1 : 2;
 
-// Dynamic shared memory: queries, stages of K and V, sums of earlier segments.
-template <int D>
-constexpr int QUERY_BYTES = TILE_ROWS * D * 2;
+// Blocks on a multiprocessor, which on sm_80 has too little shared memory for two.
+template <int D, class T>
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr int BLOCKS = D == 64 && sizeof(T) == 2 ? 2 : 1;
+#else
+constexpr int BLOCKS = 1;
+#endif
+
+// Dynamic shared memory: stages of K and V, of int8 also codes of K and V; sums of earlier segments; queries, unless they
+// lie in the place of their team's sums until they are in registers.
 template <int D>
 constexpr int STAGE_BYTES = 2 * KV_BYTES<D>;
+template <int D>
+constexpr int CODES_BYTES = BLOCK * D; // of K, or V
+template <int D, class T>
+constexpr int SUMS_AT = STAGES<D> * STAGE_BYTES<D> + (sizeof(T) == 1 ? 2 * CODES_BYTES<D> : 0);
+template <int D>
+constexpr int SUMS_BYTES = ROWS * WIDTH<D> * 4; // of a warp
 
 template <class T>
 struct Args {
@@ -42,11 +66,188 @@ struct Args {
   float scale;
 };
 
-// Shared is what threads know about blocks: of the one that is computed with, the one that is copied, the one after it.
+// Shared is what threads know about blocks: where vectors lie in the pools, for the block that is computed with and
+// three after it, counted in elements, or for int8 in vectors; scales of that block and of the next.
 struct Shared {
-  int64_t vector[3][BLOCK];
-  float key_scale[3][BLOCK], value_scale[3][BLOCK];
+  int64_t vector[4][BLOCK];
 };
+struct Scales {
+  float key[2][BLOCK], value[2][BLOCK];
+};
+
+// A lane's row of matrices of 16 x 16 in tiles of K, and of V or queries, for step 0 of its 64 elements.
+DEVICE int key_place() {
+  int lane = here(threadIdx.x) % 32;
+  return (lane % 8 + lane / 16 * 8) * ROW_BYTES + ((lane / 8 % 2 ^ lane % 8) * 16);
+}
+DEVICE int value_place() {
+  int lane = here(threadIdx.x) % 32;
+  return lane % 16 * ROW_BYTES + ((lane / 16 ^ lane % 8) * 16);
+}
+// place_of is the address of rows from row on, a multiple of 16, and a step.
+DEVICE const unsigned char *place_of(const unsigned char *tiles, int place, int row, int step) {
+  return tiles + (place ^ step % 4 * 32) + step / 4 * TILE_BYTES + row * ROW_BYTES;
+}
+
+// Query is what a warp multiplies with, unless it stays in shared memory.
+template <int D>
+constexpr bool HELD = D > 64;
+template <int D>
+struct Query {
+  uint32_t held[HELD<D> ? D / 16 : 1][4];
+};
+template <int D>
+DEVICE void hold(Query<D> &q, unsigned char *tiles) {
+  UNROLL
+  for (int i = 0; i < D / 16 && HELD<D>; i++) load_a(q.held[i], tiles + i / 4 * ROWS * ROW_BYTES, 0, i % 4);
+}
+
+// multiply makes the products of the warp's queries and the keys of a block.
+template <int D, class H>
+DEVICE void multiply(float (&score)[BLOCK / 8][4], const Query<D> &q, unsigned char *queries, const unsigned char *keys) {
+  int place = key_place();
+  UNROLL
+  for (int j = 0; j < BLOCK / 8; j++)
+    UNROLL
+    for (int c = 0; c < 4; c++) score[j][c] = 0;
+  UNROLL
+  for (int step = 0; step < D / 16; step++) {
+    uint32_t a[4];
+    if constexpr (HELD<D>) {
+      UNROLL
+      for (int c = 0; c < 4; c++) a[c] = q.held[step][c];
+    } else {
+      ldmatrix_x4(a, place_of(queries, value_place(), 0, step)); // one tile
+    }
+    UNROLL
+    for (int j = 0; j < BLOCK / 16; j++) {
+      uint32_t b[4];
+      ldmatrix_x4(b, place_of(keys, place, j * 16, step));
+      mma<H>(score[2 * j], a, b[0], b[1]);
+      mma<H>(score[2 * j + 1], a, b[2], b[3]);
+    }
+  }
+}
+
+// raise turns products into scores and finds the new peaks. A peak that is not a number or infinite makes all sums of its
+// row NaN, by shrink, since weights do not.
+template <bool RAGGED, bool SCALED, int D>
+DEVICE void raise(State<D> &s, float (&score)[BLOCK / 8][4], float (&shrink)[2], const float *key_scale, int base, const int (&end)[2],
+                  float scale) {
+  int t = here(threadIdx.x) % 4;
+  float highest[2] = {-INFINITE, -INFINITE};
+  UNROLL
+  for (int j = 0; j < BLOCK / 8; j++)
+    UNROLL
+    for (int c = 0; c < 4; c++) {
+      int i = j * 8 + t * 2 + c % 2;
+      float x = score[j][c];
+      if (SCALED) x = fmul(x, key_scale[i]);
+      x = fmul(x, scale);
+      if (RAGGED) x = base + i < end[c / 2] ? x : -INFINITE;
+      score[j][c] = x;
+      highest[c / 2] = fmaximum_nan(highest[c / 2], x);
+    }
+  UNROLL
+  for (int r = 0; r < 2; r++) {
+    highest[r] = fmaximum_nan(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 2));
+    highest[r] = fmaximum_nan(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 1));
+    highest[r] = fmaximum_nan(s.peak[r], highest[r]);
+    shrink[r] = fadd(exp_number(fsub(s.peak[r], highest[r])), fsub(highest[r], highest[r]));
+    s.peak[r] = highest[r];
+  }
+}
+
+// weigh makes the weights of 16 positions, as the first operand, and adds them to sum.
+template <bool RAGGED, class T, int D>
+DEVICE void weigh(uint32_t (&pair)[4], float (&sum)[2], const State<D> &s, const float (&score)[BLOCK / 8][4], int j, const float *value_scale,
+                  int base, const int (&end)[2]) {
+  int t = here(threadIdx.x) % 4;
+  UNROLL
+  for (int h = 0; h < 2; h++)
+    UNROLL
+    for (int r = 0; r < 2; r++) {
+      float w[2];
+      UNROLL
+      for (int c = 0; c < 2; c++) {
+        int i = j * 16 + h * 8 + t * 2 + c;
+        w[c] = exp_number(fsub(score[2 * j + h][r * 2 + c], s.peak[r]));
+        sum[r] = fadd(sum[r], w[c]);
+        // A slot that is not seen may have any scale.
+        if (sizeof(T) == 1) w[c] = !RAGGED || base + i < end[r] ? fmul(w[c], value_scale[i]) : 0;
+      }
+      pair[h * 2 + r] = pack_factors<Half<T>>(w[0], w[1]);
+    }
+}
+
+template <int D>
+DEVICE void join_totals(State<D> &s, float (&sum)[2], const float (&shrink)[2]) {
+  UNROLL
+  for (int r = 0; r < 2; r++) {
+    sum[r] = fadd(sum[r], __shfl_xor_sync(ALL_LANES, sum[r], 2));
+    sum[r] = fadd(sum[r], __shfl_xor_sync(ALL_LANES, sum[r], 1));
+    s.total[r] = ffma(s.total[r], shrink[r], sum[r]);
+  }
+}
+
+template <int D>
+DEVICE void shrink_sums(State<D> &s, const float (&shrink)[2]) {
+  UNROLL
+  for (int i = 0; i < WIDTH<D> / 8; i++)
+    UNROLL
+    for (int c = 0; c < 4; c++) s.sums[i][c] = fmul(s.sums[i][c], shrink[c / 2]);
+}
+
+// add adds the values of 16 positions, of this warp's elements, to the sums.
+template <int D, class H>
+DEVICE void add(State<D> &s, const uint32_t (&pair)[4], const unsigned char *values, int j) {
+  int place = value_place();
+  UNROLL
+  for (int i = 0; i < WIDTH<D> / 16; i++) {
+    uint32_t b[4]; // elements 0 to 7 and 8 to 15
+    ldmatrix_x4_trans(b, place_of(values, place, j * 16, i));
+    mma<H>(s.sums[2 * i], pair, b[0], b[1]);
+    mma<H>(s.sums[2 * i + 1], pair, b[2], b[3]);
+  }
+}
+
+// add_seen is add row by row, with zeros in place of what the row does not see, which may be infinite or NaN.
+template <int D, class H>
+DEVICE void add_seen(State<D> &s, const uint32_t (&pair)[4], const unsigned char *values, int j, int base, const int (&end)[2]) {
+  int lane = here(threadIdx.x) % 32;
+  int place = value_place();
+  UNROLL
+  for (int i = 0; i < WIDTH<D> / 16; i++) {
+    uint32_t b[4];
+    ldmatrix_x4_trans(b, place_of(values, place, j * 16, i));
+    float before[2][4], after[2][4];
+    UNROLL
+    for (int c = 0; c < 4; c++) {
+      before[0][c] = after[0][c] = s.sums[2 * i][c];
+      before[1][c] = after[1][c] = s.sums[2 * i + 1][c];
+    }
+    UNROLL_BY(1)
+    for (int r = 0; r < ROWS; r++) {
+      int sees = __shfl_sync(ALL_LANES, r < 8 ? end[0] : end[1], r % 8 * 4);
+      uint32_t seen[4];
+      UNROLL
+      for (int h = 0; h < 4; h++) {
+        int position = base + j * 16 + h % 2 * 8 + lane % 4 * 2;
+        seen[h] = b[h] & ((position < sees ? 0xffffu : 0) | (position + 1 < sees ? 0xffff0000u : 0));
+      }
+      float one[2][4];
+      UNROLL
+      for (int c = 0; c < 4; c++) one[0][c] = before[0][c], one[1][c] = before[1][c];
+      mma<H>(one[0], pair, seen[0], seen[1]);
+      mma<H>(one[1], pair, seen[2], seen[3]);
+      UNROLL
+      for (int c = 0; c < 4; c++)
+        if (lane / 4 + c / 2 * 8 == r) after[0][c] = one[0][c], after[1][c] = one[1][c];
+    }
+    UNROLL
+    for (int c = 0; c < 4; c++) s.sums[2 * i][c] = after[0][c], s.sums[2 * i + 1][c] = after[1][c];
+  }
+}
 
 // finite reports whether this warp's part of a tile of values is.
 template <int D, class T>
@@ -61,6 +262,75 @@ DEVICE bool finite(const unsigned char *values) {
   return !__any_sync(ALL_LANES, (all & 0x80008000) != 0);
 }
 
+// copy starts the copy of a thread's chunks of the vectors of n positions, which are 16 bytes of every
+// THREADS / CHUNKS-th one. Elements from head_dim on and positions from n on are zeros.
+template <int D, class T>
+DEVICE void copy(unsigned char *tiles, const T *pool, const int64_t *vector, int n, int head_dim) {
+  constexpr int CHUNKS = D / 8, STEP = THREADS / CHUNKS;
+  static_assert(STEP % 8 == 0, "chunks are exchanged in the same way in all rows of a thread");
+  int thread = here(threadIdx.x), first = thread / CHUNKS, chunk = thread % CHUNKS, element = chunk * 8;
+  unsigned char *to = chunk_of(tiles + chunk / ROW_CHUNKS * TILE_BYTES, first, chunk % ROW_CHUNKS);
+  bool inside = element < head_dim;
+  if (!inside) element = 0;
+  if (n >= BLOCK) {
+    UNROLL
+    for (int i = 0; i < BLOCK / STEP; i++) cp_async16(to + i * STEP * ROW_BYTES, pool + (vector[first + i * STEP] + element), inside);
+    return;
+  }
+  UNROLL_BY(1)
+  for (int i = 0; i < BLOCK / STEP; i++) {
+    bool use = inside && first + i * STEP < n;
+    cp_async16(to + i * STEP * ROW_BYTES, use ? pool + (vector[first + i * STEP] + element) : pool, use);
+  }
+}
+
+// Codes of int8: a thread has 16 elements of a position of each tile, in the order of the threads.
+constexpr int CODES = 16, TILE_CODES = BLOCK * TILE_K;
+static_assert(THREADS * CODES == TILE_CODES, "every thread has codes of a position");
+
+// copy_codes starts the copy of a thread's codes of the vectors of n positions.
+template <int D>
+DEVICE void copy_codes(unsigned char *codes, const i8 *pool, const int64_t *vector, int n, int head_dim) {
+  int thread = here(threadIdx.x), row = thread / (TILE_K / CODES), element = thread % (TILE_K / CODES) * CODES;
+  int inside = row < n ? head_dim - element : 0;
+  const i8 *at = inside > 0 ? pool + (vector[row] * head_dim + element) : pool;
+  UNROLL
+  for (int tile = 0; tile < D / TILE_K; tile++) {
+    unsigned char *to = codes + tile * TILE_CODES + thread * CODES;
+    if (head_dim % 16 == 0) {
+      cp_async16(to, at + tile * TILE_K, inside > tile * TILE_K);
+    } else {
+      cp_async8(to, at + tile * TILE_K, inside > tile * TILE_K);
+      cp_async8(to + 8, at + tile * TILE_K + 8, inside > tile * TILE_K + 8);
+    }
+  }
+}
+
+// widen_codes writes a thread's codes, whose copy is over, into tiles as bfloat16, which is exact.
+template <int D>
+DEVICE void widen_codes(unsigned char *tiles, const unsigned char *codes) {
+  typedef uint32_t Words __attribute__((vector_size(16)));
+  int thread = here(threadIdx.x), row = thread / (TILE_K / CODES), chunk = thread % (TILE_K / CODES) * 2;
+  UNROLL
+  for (int tile = 0; tile < D / TILE_K; tile++) {
+    Words all = *(const Words *)(codes + tile * TILE_CODES + thread * CODES);
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+      Words words;
+      UNROLL
+      for (int i = 0; i < 4; i++) {
+        // 2^23 + 128 + code, as the bits of a float.
+        uint32_t four = all[h * 2 + i / 2] ^ 0x80808080;
+        float two[2];
+        UNROLL
+        for (int k = 0; k < 2; k++) two[k] = fsub(float_of(0x4b000000 | (four >> (i % 2 * 16 + k * 8) & 0xff)), 0x1.0001p23f);
+        words[i] = pair_bf16(two[0], two[1]);
+      }
+      *(Words *)chunk_of(tiles + tile * TILE_BYTES, row, chunk + h) = words;
+    }
+  }
+}
+
 DEVICE void put_pair(const Out &out, int64_t at, float low, float high) {
   typedef float Two __attribute__((vector_size(8)));
   if (out.kind == 0) *(Two *)((float *)out.to + at) = Two{low, high};
@@ -68,16 +338,15 @@ DEVICE void put_pair(const Out &out, int64_t at, float low, float high) {
   if (out.kind == 2) *(uint32_t *)((f16 *)out.to + at) = pack<f16>(low, high);
 }
 
-// Rows are this lane's two: how much they see, and where their results go.
+// Rows are this lane's two: how much they see, peaks and totals of the segments so far.
 struct Rows {
   int end[2];
-  int64_t at[2];
-  float peak[2], total[2]; // of the segments so far
+  float peak[2], total[2];
 };
 
-// merge_segment adds a segment to the sums of earlier ones, or writes the results out after the last one.
+// merge_segment adds a segment to the sums of earlier ones, which this lane alone reads and writes.
 template <int D>
-DEVICE void merge_segment(State<D> &s, Rows &rows, Four *sums, const Out &out, int segment, bool last, int head_dim) {
+DEVICE void merge_segment(const State<D> &s, Rows &rows, Four *sums, int segment) {
   float mine[2], theirs[2];
   UNROLL
   for (int r = 0; r < 2; r++) {
@@ -89,11 +358,9 @@ DEVICE void merge_segment(State<D> &s, Rows &rows, Four *sums, const Out &out, i
       merge(rows.peak[r], rows.total[r], s.peak[r], s.total[r], mine[r], theirs[r]);
     }
   }
-  int thread = here(threadIdx.x), lane = thread % 32, first = thread / 32 % TEAM<D> * WIDTH<D>;
   UNROLL
   for (int i = 0; i < WIDTH<D> / 8; i++) {
-    Four *earlier = sums + (thread / 32 * (WIDTH<D> / 8) + i) * 32 + lane;
-    Four x;
+    Four *earlier = sums + i * 32, x;
     UNROLL
     for (int c = 0; c < 4; c++) x[c] = s.sums[i][c];
     if (segment > 0) {
@@ -101,38 +368,39 @@ DEVICE void merge_segment(State<D> &s, Rows &rows, Four *sums, const Out &out, i
       UNROLL
       for (int c = 0; c < 4; c++) x[c] = rows.end[c / 2] > segment * POSITIONS ? join(old[c], mine[c / 2], x[c], theirs[c / 2]) : old[c];
     }
-    if (!last) {
-      *earlier = x;
-      continue;
-    }
-    int element = first + i * 8 + lane % 4 * 2;
-    UNROLL
-    for (int r = 0; r < 2; r++)
-      if (rows.end[r] > 0 && element < head_dim) put_pair(out, rows.at[r] + element, fdiv(x[2 * r], rows.total[r]), fdiv(x[2 * r + 1], rows.total[r]));
+    *earlier = x;
   }
 }
 
 // attend computes tokens [first, last), which follow each other.
 template <int D, class T>
-DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, int first, int last) {
+DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, Scales *scales, int first, int last) {
+  using H = Half<T>;
+  constexpr bool SCALED = sizeof(T) == 1;
   const Step *step = args.step;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = args.heads / args.kv_heads, kv_head = blockIdx.y;
-  int row = warp / TEAM<D> * ROWS, tokens = last - first;
-  unsigned char *stages = memory + QUERY_BYTES<D>;
-  Four *sums = (Four *)(stages + STAGES<D> * STAGE_BYTES<D>);
+  int thread = here(threadIdx.x), warp = thread / 32, lane = thread % 32, group = args.heads / args.kv_heads, kv_head = blockIdx.y;
+  int row = warp / TEAM<D> * ROWS, tokens = last - first, head_dim = args.head_dim;
+  auto queries = [=] {
+    int warp = here(threadIdx.x) / 32;
+    return memory + SUMS_AT<D, T> + (HELD<D> ? warp / TEAM<D> * TEAM<D> * SUMS_BYTES<D> : THREADS / 32 * SUMS_BYTES<D> + warp * ROWS * D * 2);
+  };
+  auto sums = [=] { // the first four of this lane
+    int thread = here(threadIdx.x);
+    return (Four *)(memory + SUMS_AT<D, T> + thread / 32 * SUMS_BYTES<D>) + thread % 32;
+  };
 
-  for (int i = warp; i < TILE_ROWS; i += THREADS<D> / 32) {
-    const float *q = args.q + (int64_t(first + i / group) * args.heads + kv_head * group + i % group) * args.head_dim;
-    put_query<D, 32, T>(memory, TILE_ROWS, i, i / group < tokens ? q : nullptr, args.head_dim, lane);
+  for (int i = warp % TEAM<D>; i < ROWS; i += TEAM<D>) {
+    int token = (row + i) / group;
+    const float *q = args.q + (int64_t(first + token) * args.heads + kv_head * group + (row + i) % group) * head_dim;
+    put_query<D, 32, T>(queries(), ROWS, i, token < tokens ? q : nullptr, head_dim, lane);
   }
   Rows rows = {};
   int position = step->token_position[first], most = position + tokens, least = most, highest = 0; // ends of the tile, of the warp
   UNROLL
   for (int r = 0; r < 2; r++) {
-    int i = row + lane / 4 + r * 8, token = i / group;
+    int token = (row + lane / 4 + r * 8) / group;
     if (token >= tokens) continue;
     rows.end[r] = position + token + 1;
-    rows.at[r] = (int64_t(first + token) * args.heads + kv_head * group + i % group) * args.head_dim;
     least = lesser(least, rows.end[r]);
     highest = rows.end[r];
   }
@@ -143,58 +411,158 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, i
     highest = other > highest ? other : highest;
   }
 
+  // Tables are filled by a thread for each position, which loads the number of the page a block ahead of writing.
   const int32_t *pages = pages_of(step, first);
-  auto find = [&](int block) {
-    int i = here(threadIdx.x), p = block * BLOCK + i;
-    if (i >= BLOCK || p >= most) return;
-    int64_t at = vector_of(step, pages, p, args.kv_heads, kv_head);
-    shared.vector[block % 3][i] = at;
-    if constexpr (sizeof(T) == 1) {
-      shared.key_scale[block % 3][i] = args.kscale[at];
-      shared.value_scale[block % 3][i] = args.vscale[at];
+  int shift = step->page_shift, page = 0;
+  auto load_page = [&](int block) {
+    int mine = here(threadIdx.x), p = block * BLOCK + mine;
+    if (mine < BLOCK && p < most) page = pages[p >> shift];
+  };
+  auto note_vector = [&](int block) {
+    int mine = here(threadIdx.x), p = block * BLOCK + mine;
+    if (mine >= BLOCK || p >= most) return;
+    shared.vector[block % 4][mine] = (((int64_t(page) * args.kv_heads + kv_head) << shift) + (p & ((1 << shift) - 1))) * (SCALED ? 1 : head_dim);
+  };
+  auto copy_scales = [&](int block) {
+    int mine = here(threadIdx.x);
+    if (!SCALED || mine >= BLOCK || block * BLOCK + mine >= most) return;
+    int64_t at = shared.vector[block % 4][mine];
+    cp_async4(&scales->key[block % 2][mine], args.kscale + at, true);
+    cp_async4(&scales->value[block % 2][mine], args.vscale + at, true);
+  };
+
+  unsigned char *codes = memory + STAGES<D> * STAGE_BYTES<D>;
+  auto fill = [&](int block, bool values) {
+    unsigned char *stage = memory + block % STAGES<D> * STAGE_BYTES<D> + (values ? KV_BYTES<D> : 0);
+    const T *pool = values ? args.vpool : args.kpool;
+    if constexpr (SCALED) {
+      unsigned char *own = codes + (values ? CODES_BYTES<D> : 0);
+      if (block >= 0) widen_codes<D>(stage, own);
+      if (most > (block + 1) * BLOCK) copy_codes<D>(own, pool, shared.vector[(block + 1) % 4], most - (block + 1) * BLOCK, head_dim);
+    } else {
+      if (most > block * BLOCK) copy<D>(stage, pool, shared.vector[block % 4], most - block * BLOCK, head_dim);
     }
   };
-  auto copy = [&](int block) {
-    int n = lesser(most - block * BLOCK, BLOCK);
-    if (n > 0) {
-      unsigned char *stage = stages + block % STAGES<D> * STAGE_BYTES<D>;
-      copy_vectors<D, THREADS<D>>(stage, args.kpool, shared.vector[block % 3], args.head_dim, n, threadIdx.x);
-      copy_vectors<D, THREADS<D>>(stage + KV_BYTES<D>, args.vpool, shared.vector[block % 3], args.head_dim, n, threadIdx.x);
-    }
-    cp_async_commit();
+
+  for (int block = 0; block < 3; block++) {
+    load_page(block);
+    note_vector(block);
+  }
+  load_page(3);
+  copy_scales(0);
+  auto tables = [&](int block) {
+    copy_scales(block + 1);
+    note_vector(block + 3);
+    load_page(block + 4);
   };
-  find(0);
-  find(1);
   __syncthreads();
-  copy(0);
+  Query<D> q;
+  hold(q, queries());
+  if (SCALED) {
+    fill(-1, false);
+    fill(-1, true);
+    cp_async_commit();
+    cp_async_wait<0>();
+  }
+  fill(0, false);
+  if (STAGES<D> > 1) fill(0, true);
+  cp_async_commit();
+
   State<D> s;
   begin(s);
-  int blocks = (most + BLOCK - 1) / BLOCK;
-  for (int block = 0; block < blocks; block++) {
+    for (int block = 0; block * BLOCK < most; block++) {
     cp_async_wait<0>();
-    __syncthreads(); // the block is there, and the one before it is done with
-    if (STAGES<D> > 1) {
-      copy(block + 1);
-      find(block + 2);
-    }
+    __syncthreads(); // the block is there (its K only if there is one stage), and the one before it is done with
     int base = block * BLOCK;
-    if (base < highest) {
-      unsigned char *keys = stages + block % STAGES<D> * STAGE_BYTES<D>;
-      unsigned char *values = keys + KV_BYTES<D> + warp % TEAM<D> * (WIDTH<D> / TILE_K) * TILE_BYTES;
-      Weights w =
-          weigh<D, T>(s, memory, TILE_ROWS, row, keys, shared.key_scale[block % 3], shared.value_scale[block % 3], base, rows.end, args.scale);
-      bool ragged = least < lesser(base + BLOCK, most);
-      add<D, T>(s, w, values, base, rows.end, ragged && !finite<D, T>(values));
+    unsigned char *keys = memory + block % STAGES<D> * STAGE_BYTES<D>;
+    unsigned char *values = keys + KV_BYTES<D> + warp % TEAM<D> * (WIDTH<D> / TILE_K) * TILE_BYTES;
+    const float *ks = SCALED ? scales->key[block % 2] : nullptr, *vs = SCALED ? scales->value[block % 2] : nullptr;
+    bool seen = base < highest, ragged = least < base + BLOCK;
+    float score[BLOCK / 8][4], shrink[2], sum[2] = {0, 0};
+    auto guard = [&] { return least < lesser(base + BLOCK, most) && !finite<D, T>(values); };
+    if constexpr (STAGES<D> > 1) {
+      fill(block + 1, false);
+      fill(block + 1, true);
+      tables(block);
+      cp_async_commit();
+      if (seen && !ragged) {
+        multiply<D, H>(score, q, queries(), keys);
+        raise<false, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
+        shrink_sums(s, shrink);
+        UNROLL
+        for (int j = 0; j < BLOCK / 16; j++) {
+          uint32_t pair[4];
+          weigh<false, T>(pair, sum, s, score, j, vs, base, rows.end);
+          add<D, H>(s, pair, values, j);
+        }
+        join_totals(s, sum, shrink);
+      } else if (seen) {
+        multiply<D, H>(score, q, queries(), keys);
+        raise<true, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
+        shrink_sums(s, shrink);
+        bool guarded = guard();
+        UNROLL
+        for (int j = 0; j < BLOCK / 16; j++) {
+          uint32_t pair[4];
+          weigh<true, T>(pair, sum, s, score, j, vs, base, rows.end);
+          if (guarded) {
+            add_seen<D, H>(s, pair, values, j, base, rows.end);
+          } else {
+            add<D, H>(s, pair, values, j);
+          }
+        }
+        join_totals(s, sum, shrink);
+      }
+    } else {
+      fill(block, true);
+      tables(block);
+      cp_async_commit();
+      uint32_t pair[BLOCK / 16][4];
+      if (seen) {
+        multiply<D, H>(score, q, queries(), keys);
+        if (ragged) {
+          raise<true, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
+          UNROLL
+          for (int j = 0; j < BLOCK / 16; j++) weigh<true, T>(pair[j], sum, s, score, j, vs, base, rows.end);
+        } else {
+          raise<false, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
+          UNROLL
+          for (int j = 0; j < BLOCK / 16; j++) weigh<false, T>(pair[j], sum, s, score, j, vs, base, rows.end);
+        }
+        shrink_sums(s, shrink);
+        join_totals(s, sum, shrink);
+      }
+      cp_async_wait<0>();
+      __syncthreads(); // V is there, and K is done with
+      fill(block + 1, false);
+      cp_async_commit();
+      if (seen && ragged && guard()) {
+        UNROLL
+        for (int j = 0; j < BLOCK / 16; j++) add_seen<D, H>(s, pair[j], values, j, base, rows.end);
+      } else if (seen) {
+        UNROLL
+        for (int j = 0; j < BLOCK / 16; j++) add<D, H>(s, pair[j], values, j);
+      }
     }
-    if (STAGES<D> == 1) {
-      __syncthreads();
-      copy(block + 1);
-      find(block + 2);
-    }
-    if ((block + 1) % (POSITIONS / BLOCK) != 0 && block + 1 < blocks) continue;
-    merge_segment(s, rows, sums, args.out, base / POSITIONS, block + 1 == blocks, args.head_dim);
+    if ((block + 1) % (POSITIONS / BLOCK) != 0 && base + BLOCK < most) continue;
+    merge_segment(s, rows, sums(), base / POSITIONS);
     begin(s);
   }
+
+  thread = here(threadIdx.x);
+  int element = thread / 32 % TEAM<D> * WIDTH<D> + thread % 4 * 2;
+  UNROLL
+  for (int r = 0; r < 2; r++) {
+    if (rows.end[r] == 0) continue;
+    int i = thread / 32 / TEAM<D> * ROWS + thread % 32 / 4 + r * 8;
+    int64_t at = (int64_t(first + i / group) * args.heads + kv_head * group + i % group) * head_dim;
+    UNROLL_BY(1)
+    for (int i = 0; i < WIDTH<D> / 8 && element + i * 8 < head_dim; i++) {
+      const float *x = (const float *)(sums() + i * 32) + r * 2;
+      put_pair(args.out, at + element + i * 8, fdiv(x[0], rows.total[r]), fdiv(x[1], rows.total[r]));
+    }
+  }
+  cp_async_wait<0>();
   __syncthreads(); // shared memory is free
 }
 
@@ -202,14 +570,20 @@ template <int D, class T>
 DEVICE void run(const Args<T> &args) {
   DYNAMIC_SHARED(memory);
   SHARED(Shared, shared, );
+  Scales *scales = nullptr;
+  if constexpr (sizeof(T) == 1) {
+    SHARED(Scales, of_codes, );
+    scales = &of_codes;
+  }
   const Step *step = args.step;
-  int width = TILE_ROWS / (args.heads / args.kv_heads), tiles = (step->tokens + width - 1) / width; // tokens of a tile
-  for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
+  for (int i = blockIdx.x;; i += gridDim.x) {
+    int width = TILE_ROWS<D> / (here(args.heads) / args.kv_heads), tiles = (step->tokens + width - 1) / width; // tokens of a tile
+    if (i >= tiles) return;
     int first = (tiles - 1 - i) * width, end = lesser(first + width, step->tokens);
     while (first < end) {
       int last = first + 1;
       while (last < end && follows(step, last, last - 1)) last++;
-      if (last - first > 1 || !alone(step, first)) attend<D>(args, memory, shared, first, last);
+      if (last - first > 1 || !alone(step, first)) attend<D>(args, memory, shared, scales, first, last);
       first = last;
     }
   }
@@ -218,9 +592,10 @@ DEVICE void run(const Args<T> &args) {
 } // namespace prompt
 
 #define ATTENTION_PROMPT(dim, type)                                                                                                   \
-  KERNEL_BLOCKS(prompt::THREADS<dim>, 1, attention_prompt_##type##_##dim)                                                             \
+  KERNEL_BLOCKS(prompt::THREADS, (prompt::BLOCKS<dim, type>), attention_prompt_##type##_##dim)                                                             \
   (const Step *step, const float *q, void *out, int kind, const type *kpool, const type *vpool, const float *kscale,                  \
    const float *vscale, int heads, int kv_heads, int head_dim, float scale) {                                                         \
+    wait_for_previous();                                                                                                              \
     wait_for_previous();                                                                                                              \
     prompt::run<dim>(prompt::Args<type>{step, q, {out, kind}, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, scale});       \
   }                                                                                                                                   \

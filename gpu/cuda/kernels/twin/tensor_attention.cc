@@ -107,8 +107,8 @@ struct Run {
   }
 
   void prompt(const Step *step, unsigned tiles, const float *q, void *out, int kind) {
-    launch(text("attention_prompt_%s_%d", type_name<T>(), dim).c_str(), {tiles, unsigned(x.kv_heads)}, dim == 256 ? 256 : 128,
-           dim == 64 ? 57344 : dim == 128 ? 114688 : 163840, step, q, out, kind, (const T *)x.pools.k.data(), (const T *)x.pools.v.data(),
+    launch(text("attention_prompt_%s_%d", type_name<T>(), dim).c_str(), {tiles, unsigned(x.kv_heads)}, 256,
+           dim == 64 ? 90112 : dim == 128 ? 147456 : 163840, step, q, out, kind, (const T *)x.pools.k.data(), (const T *)x.pools.v.data(),
            (const float *)x.pools.kscale.data(), (const float *)x.pools.vscale.data(), x.heads, x.kv_heads, x.dim, x.scale);
   }
 
