@@ -96,7 +96,7 @@ func poolCases() (list []goldenCase) {
 				p := newPoolRun(b, kv, headDim)
 				arguments := slices.Concat([]uint64{p.step, p.q.Address(), p.k.Address(), p.v.Address(), angles(b, half)}, p.pools(),
 					[]uint64{poolHeads, poolKVHeads, uint64(headDim), uint64(half), floatBits(1.25)})
-				b.run(both, driver.Dim{X: poolTokens, Y: poolHeads + 2*poolKVHeads}, 32, 0, arguments...)
+				b.run(both, driver.Dim{X: poolTokens, Y: per(32*(poolHeads+2*poolKVHeads), ropeStoreBlock)}, ropeStoreBlock, 0, arguments...)
 				return p.written()
 			})
 		}

@@ -157,7 +157,7 @@ func (m *meter) ropeAndStore(rows int) {
 	k, v := m.blank(4*int64(rows)*largeKV*largeHead), m.blank(4*int64(rows)*largeKV*largeHead)
 	angles := m.blank(4 * int64(rows) * largeHead)
 	took := m.each(func(int) {
-		m.start("rope_store_kv_bf16", driver.Dim{X: rows, Y: largeHeads + 2*largeKV}, 32, 0, a.step, a.q, k.Address(), v.Address(), angles.Address(),
+		m.start("rope_store_kv_bf16", driver.Dim{X: rows, Y: per(32*(largeHeads+2*largeKV), ropeStoreBlock)}, ropeStoreBlock, 0, a.step, a.q, k.Address(), v.Address(), angles.Address(),
 			a.keys, a.values, 0, 0, largeHeads, largeKV, largeHead, largeHead/2, floatBits(1))
 	})
 	bytes := float64(rows) * largeHead * (8*largeHeads + 8*largeKV + 4*largeKV + 4*largeKV + 4) // in place, V, 16-bit K and V, angles

@@ -94,6 +94,8 @@ func (c *compiler) product(op gpu.Linear, to gpu.DType) {
 	delete(c.fresh, op.Out)
 }
 
+const ropeStoreBlock = 256 // threads; a warp has a head
+
 // ropeAndStore adds the rotation of queries and keys and the store of K and V, which follow
 // each other in decoders, as one launch.
 func (c *compiler) ropeAndStore(q gpu.Rope, i, end int) int {
@@ -108,7 +110,7 @@ func (c *compiler) ropeAndStore(q gpu.Rope, i, end int) int {
 		return 0
 	}
 	o, heads := c.pool, c.width(q.X)/q.HeadDim
-	c.list = append(c.list, launchOf(form{function: c.pooled("rope_store_kv"), block: 32, grid: rowsBy(heads + 2*kv.Heads),
+	c.list = append(c.list, launchOf(form{function: c.pooled("rope_store_kv"), block: ropeStoreBlock, grid: rowsBy(per(32*(heads+2*kv.Heads), ropeStoreBlock)),
 		arguments: []uint64{c.step, o.buffer(q.X), o.buffer(k.X), o.buffer(store.V), c.angles(q),
 			o.keys(store.Layer), o.values(store.Layer), o.keyScales(store.Layer), o.valueScales(store.Layer),
 			uint64(heads), uint64(kv.Heads), uint64(kv.HeadDim), uint64(len(q.InvFreq)), floatBits(q.Scale)}}))

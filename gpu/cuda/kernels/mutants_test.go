@@ -55,6 +55,7 @@ var mutants = []mutant{
 	{"tensor_round.cu", "i + 1 < width ? at(i + 1) : 0", "at(i + 1)", 0, true},
 	{"tensor_round.cu", "i = width + threadIdx.x", "i = width + threadIdx.x + 1", 0, false},
 	{"rope.cuh", "-fmul(b, sine)", "fmul(b, sine)", 0, false},
+	{"rope_store_kv.cu", "head >= heads + 2 * kv_heads", "false", 0, true},
 	{"rope_store_kv.cu", "if (values) head -= kv_heads;", "", 0, false},
 	{"rope_store_kv.cu", "values ? v + row : k + row", "k + row", 0, false},
 	{"kv.cuh", "position >> step->page_shift", "position >> step->page_shift << 1", 0, false},

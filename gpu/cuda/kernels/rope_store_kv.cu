@@ -4,24 +4,32 @@
 // Shapes: q [tokens][heads x head_dim], k, v [tokens][kv_heads x head_dim]; the others as rope and store_kv. k is
 //   rotated in place, too.
 // Order of sums: rope.cuh; none of the stores.
-// Launch: grid (rows, heads + 2 kv_heads), block 32.
+// Launch: grid (rows, ceil((heads + 2 kv_heads) / 8)), block 256.
 //
-// | version | what | time |
-// |---|---|---|
-// | 1 | a warp a vector | not measured |
+// Times of bf16 with 32 heads and 8 KV heads of 128 on an H200:
+//
+// | version | what | 256 rows | 4096 rows |
+// |---|---|---|---|
+// | 1 | a warp and a block a vector | 15.2 us | 236.6 us |
+// | 2 | a warp a vector, 8 in a block | not measured | |
 #include "kv.cuh"
 #include "rope.cuh"
 
+namespace rope_store {
+
+constexpr int WARPS = 8;
+
 template <class T>
-DEVICE void rope_store_kv(const Step *step, float *q, float *k, const float *v, const float *table, T *kpool, T *vpool, float *kscale,
-                          float *vscale, int heads, int kv_heads, int head_dim, int half, float scale) {
-  int token = blockIdx.x, head = blockIdx.y;
-  if (token >= step->tokens) return;
+DEVICE void run(const Step *step, float *q, float *k, const float *v, const float *table, T *kpool, T *vpool, float *kscale, float *vscale,
+                int heads, int kv_heads, int head_dim, int half, float scale) {
+  int token = blockIdx.x, head = blockIdx.y * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (token >= step->tokens || head >= heads + 2 * kv_heads) return;
   int position = step->token_position[token];
   table += int64_t(position) * half * 2;
   if (head < heads) {
     q += (int64_t(token) * heads + head) * head_dim;
-    for (int j = threadIdx.x; j < half; j += 32) rotate(q, table, j, half, scale);
+    UNROLL_BY(2)
+    for (int j = lane; j < half; j += 32) rotate(q, table, j, half, scale);
     return;
   }
   head -= heads;
@@ -29,19 +37,22 @@ DEVICE void rope_store_kv(const Step *step, float *q, float *k, const float *v, 
   if (values) head -= kv_heads;
   int64_t row = (int64_t(token) * kv_heads + head) * head_dim, at = vector_of(step, pages_of(step, token), position, kv_heads, head);
   if (!values) {
-    for (int j = threadIdx.x; j < half; j += 32) rotate(k + row, table, j, half, scale);
+    UNROLL_BY(2)
+    for (int j = lane; j < half; j += 32) rotate(k + row, table, j, half, scale);
     __syncwarp();
   }
   float *to_scale = sizeof(T) > 1 ? nullptr : (values ? vscale : kscale) + at;
   store(values ? v + row : k + row, (values ? vpool : kpool) + at * head_dim, to_scale, head_dim);
 }
 
+} // namespace rope_store
+
 #define ROPE_STORE_KV(type)                                                                                                              \
-  KERNEL_THREADS(32, rope_store_kv_##type)                                                                                               \
+  KERNEL_THREADS(256, rope_store_kv_##type)                                                                                              \
   (const Step *step, float *q, float *k, const float *v, const float *table, type *kpool, type *vpool, float *kscale, float *vscale,     \
    int heads, int kv_heads, int head_dim, int half, float scale) {                                                                       \
     wait_for_previous();                                                                                                                 \
-    rope_store_kv(step, q, k, v, table, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, half, scale);                           \
+    rope_store::run(step, q, k, v, table, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, half, scale);                         \
   }                                                                                                                                      \
   REGISTER(rope_store_kv_##type);
 ROPE_STORE_KV(f32)

@@ -50,7 +50,7 @@ static void rope_and_store(int heads, int kv_heads, int dim, int half) {
   launch("rope", {rows, 1}, 64, 0, t.ready(), q.data(), angles, heads * dim, dim, half, 1.25f);
   launch("rope", {rows, 1}, 64, 0, t.ready(), k.data(), angles, kv_heads * dim, dim, half, 1.25f);
   want.store(t, k, v);
-  launch(kernel.c_str(), {rows + 2, unsigned(heads + 2 * kv_heads)}, 32, 0, t.ready(), q2.data(), k2.data(), (const float *)v.data(), angles,
+  launch(kernel.c_str(), {rows + 2, unsigned(heads + 2 * kv_heads + 7) / 8}, 256, 0, t.ready(), q2.data(), k2.data(), (const float *)v.data(), angles,
          got.k.data(), got.v.data(), got.kscale.data(), got.vscale.data(), heads, kv_heads, dim, half, 1.25f);
   same(kernel, shape + ": Q", q2, q);
   same(kernel, shape + ": K", got.k.data(), want.k.data(), want.k.size() * sizeof(T));
