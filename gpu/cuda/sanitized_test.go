@@ -47,7 +47,7 @@ func TestSmallSteps(t *testing.T) {
 		}
 	}()
 	digest := sha256.New()
-	for seed, width := range []int{136, 16} { // split beyond two segments, and beyond four
+	for seed, width := range []int{136, 16} {
 		for _, kv := range []gpu.DType{gpu.BF16, gpu.I8} {
 			smallSteps(t, d, uint64(seed), width, kv, digest)
 		}
@@ -75,10 +75,7 @@ func smallSteps(t *testing.T, d gpu.Device, seed uint64, width int, kv gpu.DType
 		return gputest.Part{Open: &gpu.RowOpened{Prompt: tokens[:cached*page+count], Pages: slices.Repeat([]int32{1}, cached), Sampling: gputest.Plain()},
 			Grow: []int32{int32(id) + 1}, RowWork: gpu.RowWork{Row: id, Start: cached * page, Count: count, Sample: 1, KeepLogits: true}}
 	}
-	far := 2*512/page + 1 // pages in front of a row, into a third segment or a fifth
-	if width <= 128 {
-		far = 4*512/page + 1
-	}
+	far := 2*512/page + 1 // pages in front of a row, into a third segment
 	drawn := row(3, 0, 3)
 	drawn.Open.Sampling = gpu.Sampling{Temperature: 0.9, TopP: 0.9, MinP: 0.01, TopK: 12, RepetitionPenalty: 1.2, FrequencyPenalty: 0.3, TopLogprobs: 2, Seed: 5}
 	more := func(id gpu.Row, at int) gputest.Part {

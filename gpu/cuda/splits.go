@@ -44,9 +44,9 @@ const (
 )
 
 // decodeBlocks is how many blocks of attention a multiprocessor gets before their segments
-// are spread no further: four times what it runs at once, so that the last ones to end are a
-// small part. Blocks without a segment end at once, but some thousands of them take as long
-// as a short step.
+// are spread no further: some times what it runs at once, which is 1 to 4, so that the last
+// ones to end are a small part. Blocks without a segment end at once, but some thousands of
+// them take as long as a short step.
 const decodeBlocks = 12
 
 // splits decides over how many blocks the segments of a sum are spread, so that steps of
@@ -97,9 +97,10 @@ func (s splits) decodeWork(rows, heads int, kv gpu.KVSpec) int64 {
 	return segment * min(int64(per(s.context, attentionSegment)), max(1, mostAttentionWork/segment))
 }
 
-// segmentWork is for one segment of each row.
+// segmentWork is for one segment of each row: sums, then peaks and totals, to 16 bytes.
 func (s splits) segmentWork(rows, heads int, kv gpu.KVSpec) int64 {
-	return 4 * int64(rows) * int64(heads) * int64(kv.HeadDim+2)
+	queries := int64(rows) * int64(heads)
+	return 4*queries*int64(kv.HeadDim) + 16*((queries+1)/2)
 }
 
 // needs is the memory that the kernels of a program share: bytes of sums of segments, and

@@ -7,17 +7,17 @@
 //   and totals; arrived [tokens][grid y] zeros, which are zeros again at the end.
 // Order of sums: tensor_attention.cuh.
 // Launch: grid (rows, kv_heads x ceil(heads / kv_heads / 16), splits), block 128, dynamic shared memory for 64, 128 and
-//   256: 32,768, 65,536 and 131,072 bytes, half of that for int8. splits > 1 spreads the segments over blocks. A token
-//   with more segments than work has room for is computed by one block.
+//   256: 49,152, 98,304 and 131,072 bytes, for int8 24,576, 49,152 and 98,304. splits > 1 spreads the segments over
+//   blocks. A token with more segments than work has room for is computed by one block.
 //
 // The rows of products are up to 16 query heads that share a KV head. The 4 warps of a thread block share each block of
-// 64 positions: a warp has the scores of 16 positions, then a quarter of the elements of V. K and V of the next two
-// blocks are on their way meanwhile, each into the buffer that was read last; the page table is read one block before
-// that. Several thread blocks on a multiprocessor hide each other's barriers.
+// 64 positions: a warp has the scores and weights of 16 positions, and a quarter of the elements of V. Scores of a block
+// are computed together with the sums of the block before, so there are two barriers a block. K and V of the next blocks
+// are on their way meanwhile; the page table is read earlier still.
 //
 // | version | what | time of 1, 64, 256 rows at 2,048 on an H200: 32 heads, 8 KV heads, 128 elements |
 // |---|---|---|
-// | 1 | a warp a segment, K and V of one block on their way, no barrier of the block inside of a segment | bfloat16 69, 280, 1121 us; int8 163, 1108, 4425 us |
+// | 1 | a warp a segment, K and V of one block on their way | bfloat16 69, 280, 1121 us; int8 163, 1108, 4425 us |
 // | 2 | four warps a segment, K and V two blocks ahead; codes are widened in registers | not measured |
 #include "tensor_attention.cuh"
 
@@ -26,15 +26,18 @@ namespace decode {
 using namespace flash;
 
 constexpr int WARPS = 4, THREADS = WARPS * 32;
-constexpr int STEPS = BLOCK / 16;              // of the products with V
-constexpr int BLOCKS = POSITIONS / BLOCK;      // of a segment
-constexpr int WEIGHTS = BLOCK + 8;             // floats of a row of weights: rows lie in different banks
+constexpr int STEPS = BLOCK / 16;         // of the products with V
+constexpr int BLOCKS = POSITIONS / BLOCK; // of a segment
+constexpr int WEIGHTS = BLOCK + 8;        // floats of a row of weights: rows lie in different banks
+constexpr int AHEAD = 4;                  // blocks that are looked up before they are computed
 
-// Dynamic shared memory: K of two blocks, V of two blocks.
+// Dynamic shared memory: STAGES buffers of K, then of V.
 template <int D, class T>
 constexpr int ROW = D * int(sizeof(T)); // bytes of a vector
 template <int D, class T>
 constexpr int BUFFER = BLOCK * ROW<D, T>;
+template <int D, class T>
+constexpr int STAGES = ROW<D, T> < 512 ? 3 : 2;
 
 // at is where 16 bytes of a vector lie in a buffer: as chunk_of has them, or two rows of 64 bytes in one of 128.
 template <int D, class T>
@@ -65,103 +68,103 @@ typedef uint32_t Words __attribute__((vector_size(16)));
 template <class T>
 struct Shared {
   static constexpr int SCALED = sizeof(T) == 1 ? BLOCK : 1;
-  int64_t bytes[2][BLOCK];    // where vectors begin in a pool
-  int64_t vector[2][SCALED];  // their indices
-  float scales[2][2][SCALED]; // of K and of V
+  int64_t bytes[AHEAD][BLOCK];    // where vectors begin in a pool
+  int64_t vector[AHEAD][SCALED];  // their indices
+  float scales[AHEAD][2][SCALED]; // of K and of V
   Words pairs[WARPS][32];     // weights as first operands
   Four highest[ROWS];         // by warp
   float weights[ROWS * WEIGHTS];
   float total[ROWS];
 };
 
-// copy starts the copy of K or V of n positions. Positions from n on and elements from head_dim on are zeros.
+// copy starts the copy of the K or V of a block. Elements from head_dim on are zeros.
 template <int D, class T>
-DEVICE void copy(unsigned char *buffer, const T *pool, const int64_t *bytes, int head_dim, int n) {
-  constexpr int CHUNKS = ROW<D, T> / 16, STEP = THREADS / CHUNKS;
+DEVICE void copy(unsigned char *buffer, const T *pool, const int64_t *bytes, int head_dim) {
+  constexpr int CHUNKS = ROW<D, T> / 16, STEP = THREADS / CHUNKS, N = BLOCK / STEP;
   int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS, left = head_dim * int(sizeof(T)) - chunk * 16;
   const char *from = (const char *)pool + chunk * 16;
-  if (sizeof(T) == 2 || head_dim % 16 == 0) {
-    if (left <= 0) n = 0;
+  if (left <= 0) {
     UNROLL
-    for (int i = 0; i < BLOCK; i += STEP) cp_async16(at<D, T>(buffer, row + i, chunk), from + bytes[row + i], row + i < n);
+    for (int i = 0; i < N; i++) *(Words *)at<D, T>(buffer, row + i * STEP, chunk) = Words{0, 0, 0, 0};
     return;
   }
-  UNROLL_BY(2)
-  for (int i = 0; i < BLOCK; i += STEP) {
-    unsigned char *to = at<D, T>(buffer, row + i, chunk);
-    cp_async8(to, from + bytes[row + i], row + i < n && left > 0);
-    cp_async8(to + 8, from + bytes[row + i] + 8, row + i < n && left > 8);
+  int64_t begin[N];
+  UNROLL
+  for (int i = 0; i < N; i++) begin[i] = bytes[row + i * STEP];
+  if (sizeof(T) == 2 || head_dim % 16 == 0) {
+    UNROLL
+    for (int i = 0; i < N; i++) cp_async16(at<D, T>(buffer, row + i * STEP, chunk), from + begin[i], true);
+    return;
   }
+  UNROLL
+  for (int i = 0; i < N; i++) {
+    unsigned char *to = at<D, T>(buffer, row + i * STEP, chunk);
+    cp_async8(to, from + begin[i], true);
+    if (left > 8) {
+      cp_async8(to + 8, from + begin[i] + 8, true);
+    } else {
+      *(Two *)(to + 8) = Two{0, 0};
+    }
+  }
+}
+
+// clear makes zeros of what this thread has copied from positions of a block from left on.
+template <int D, class T>
+DEVICE void clear(unsigned char *buffer, int left) {
+  constexpr int CHUNKS = ROW<D, T> / 16, STEP = THREADS / CHUNKS;
+  int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+  for (int i = row; i < BLOCK; i += STEP)
+    if (i >= left) *(Words *)at<D, T>(buffer, i, chunk) = Words{0, 0, 0, 0};
 }
 
 // codes widens the codes in bytes 0 and 2 to a pair of bfloat16, exactly: the low 7 bits as the fraction of 128 + x, less
 // 128, or 256 for a negative code. Bytes 1 and 3 may be anything.
 DEVICE uint32_t codes(uint32_t x) { return sub_bf16x2((x & 0x007f007f) | 0x43004300, (x & 0x00800080) | 0x43004300); }
 
-// score_keys adds q.k of a warp's 16 positions: score[j] as mma has it for 8 of them.
+// add_key_step adds a step of 16 elements to q.k of a warp's 16 positions: score[j] as mma has it for 8 of them.
 template <int D, class T>
-DEVICE void score_keys(float (&score)[2][4], const uint32_t (&q)[D / 16][4], unsigned char *keys) {
+DEVICE void add_key_step(float (&score)[2][4], const uint32_t (&q)[4], unsigned char *keys, int step) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  uint32_t pair = lane % 4 * 0x202 + 0x100; // bytes 2 t and 2 t + 1 as bytes 0 and 2
-  UNROLL
-  for (int step = 0; step < D / 16; step++) {
-    if constexpr (sizeof(T) == 2) {
-      uint32_t b[4];
-      load_b(b, keys + step / 4 * TILE_BYTES, warp * 16, step % 4);
-      mma<T>(score[0], q[step], b[0], b[1]);
-      mma<T>(score[1], q[step], b[2], b[3]);
-    } else {
-      UNROLL
-      for (int j = 0; j < 2; j++) {
-        Words w = *(const Words *)at<D, T>(keys, warp * 16 + j * 8 + lane / 4, step);
-        mma<bf16>(score[j], q[step], codes(byte_perm(w[0], w[1], pair)), codes(byte_perm(w[2], w[3], pair)));
-      }
+  if constexpr (sizeof(T) == 2) {
+    uint32_t b[4];
+    load_b(b, keys + step / 4 * TILE_BYTES, warp * 16, step % 4);
+    mma<T>(score[0], q, b[0], b[1]);
+    mma<T>(score[1], q, b[2], b[3]);
+  } else {
+    uint32_t pair = lane % 4 * 0x202 + 0x100; // bytes 2 t and 2 t + 1 as bytes 0 and 2
+    UNROLL
+    for (int j = 0; j < 2; j++) {
+      Words w = *(const Words *)at<D, T>(keys, warp * 16 + j * 8 + lane / 4, step);
+      mma<bf16>(score[j], q, codes(byte_perm(w[0], w[1], pair)), codes(byte_perm(w[2], w[3], pair)));
     }
   }
 }
 
-// add_values adds weight x v of a warp's elements to the sums. Tile i of 8 columns is elements 8 i to 8 i + 7 of them;
-// with int8, where two codes lie in 16 bits, tiles 2 i and 2 i + 1 are the even and the odd ones of 16.
+// add_value_step adds weight x v of 16 positions to the sums of a warp's elements. Tile i of 8 columns is elements 8 i to
+// 8 i + 7 of them; with int8, where two codes lie in 16 bits, tiles 2 i and 2 i + 1 are the even and the odd ones of 16.
 template <int D, class T>
-DEVICE void add_values(float (&sums)[D / 32][4], const Words *pairs, unsigned char *values) {
+DEVICE void add_value_step(float (&sums)[D / 32][4], const Words *pairs, unsigned char *values, int step) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   constexpr int CHUNKS = ROW<D, T> / 16 / WARPS; // of a warp
-  uint32_t a[STEPS][4];
+  Words w = pairs[step * 32 + lane];
+  uint32_t a[4] = {w[0], w[1], w[2], w[3]};
   UNROLL
-  for (int j = 0; j < STEPS; j++) {
-    Words w = pairs[j * 32 + lane];
+  for (int i = 0; i < CHUNKS; i += 2) {
+    uint32_t b[4];
+    int row = CHUNKS == 1 ? step / 2 * 32 + lane : step * 16 + lane % 16; // one chunk of two steps, or two of this one
+    ldmatrix_x4_trans(b, at<D, T>(values, row, warp * CHUNKS + i + (CHUNKS == 1 ? 0 : lane / 16)));
     UNROLL
-    for (int c = 0; c < 4; c++) a[j][c] = w[c];
-  }
-  if constexpr (CHUNKS == 1) { // only int8: 32 positions at once
-    UNROLL
-    for (int j = 0; j < STEPS; j += 2) {
-      uint32_t b[4];
-      ldmatrix_x4_trans(b, at<D, T>(values, j * 16 + lane, warp));
-      UNROLL
-      for (int h = 0; h < 2; h++) {
-        mma<bf16>(sums[0], a[j + h], codes(b[2 * h]), codes(b[2 * h + 1]));
-        mma<bf16>(sums[1], a[j + h], codes(b[2 * h] >> 8), codes(b[2 * h + 1] >> 8));
+    for (int h = 0; h < 2; h++) {
+      if (CHUNKS == 1 && h != step % 2) continue;
+      if constexpr (sizeof(T) == 2) {
+        mma<T>(sums[i + h], a, b[2 * h], b[2 * h + 1]);
+      } else {
+        int tile = CHUNKS == 1 ? 0 : 2 * (i + h);
+        mma<bf16>(sums[tile], a, codes(b[2 * h]), codes(b[2 * h + 1]));
+        mma<bf16>(sums[tile + 1], a, codes(b[2 * h] >> 8), codes(b[2 * h + 1] >> 8));
       }
     }
-    return;
   }
-  UNROLL
-  for (int i = 0; i < CHUNKS / 2; i++)
-    UNROLL
-    for (int j = 0; j < STEPS; j++) {
-      uint32_t b[4];
-      ldmatrix_x4_trans(b, at<D, T>(values, j * 16 + lane % 16, warp * CHUNKS + i * 2 + lane / 16));
-      UNROLL
-      for (int h = 0; h < 2; h++) {
-        if constexpr (sizeof(T) == 2) {
-          mma<T>(sums[2 * i + h], a[j], b[2 * h], b[2 * h + 1]);
-        } else {
-          mma<bf16>(sums[4 * i + 2 * h], a[j], codes(b[2 * h]), codes(b[2 * h + 1]));
-          mma<bf16>(sums[4 * i + 2 * h + 1], a[j], codes(b[2 * h] >> 8), codes(b[2 * h + 1] >> 8));
-        }
-      }
-    }
 }
 
 // each_pair calls f(element, sum, next sum) for a warp's sums of row lane / 4 + 8 r.
@@ -188,19 +191,20 @@ DEVICE void put_pair(const Out &out, int64_t at, float x, float y) {
 
 // Parts are the results of segments in work, of one token, KV head and up to 16 rows of its group.
 struct Parts {
-  float *sums; // of a segment: [group][head_dim]
-  Two *ends;   // [group] peak and total
-  int group, head_dim;
+  float *sums;    // [row][head_dim]
+  Two *ends;      // [row] peak and total
+  int64_t stride; // floats from one segment to the next
+  int head_dim;
 };
-DEVICE float *sums_of(const Parts &p, int segment, int row) { return p.sums + (int64_t(segment) * p.group + row) * p.head_dim; }
-DEVICE Two *end_of(const Parts &p, int segment, int row) { return p.ends + int64_t(segment) * p.group + row; }
+DEVICE float *sums_of(const Parts &p, int segment, int row) { return p.sums + segment * p.stride + row * p.head_dim; }
+DEVICE Two *end_of(const Parts &p, int segment, int row) { return (Two *)((float *)p.ends + segment * p.stride) + row; }
 
 // merge_parts merges segments in order. A thread has 4 elements of a row. What the sums are multiplied by depends on
 // the peaks only, so a warp computes it for 32 segments at once.
 template <int D>
 DEVICE void merge_parts(const Parts &parts, Four *factors, int segments, int rows, const Out &out, int64_t at) {
   constexpr int COLUMNS = D / 4, GROUP = THREADS / COLUMNS; // rows at once
-  constexpr int AHEAD = 8;                                  // segments
+  constexpr int BATCH = 8;                                  // segments whose sums are loaded at once
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS * 4;
   for (int from_row = 0; from_row < rows; from_row += GROUP) {
     bool mine = from_row + row < rows && column < parts.head_dim;
@@ -208,10 +212,10 @@ DEVICE void merge_parts(const Parts &parts, Four *factors, int segments, int row
     float total = 0, peak[(GROUP + WARPS - 1) / WARPS]; // of the rows whose factors this warp computes: warp and warp + 4
     UNROLL
     for (float &p : peak) p = -INFINITE;
-    for (int from = 0; from < segments; from += AHEAD) {
-      Four next[AHEAD];
+    for (int from = 0; from < segments; from += BATCH) {
+      Four next[BATCH];
       UNROLL
-      for (int i = 0; i < AHEAD; i++)
+      for (int i = 0; i < BATCH; i++)
         if (mine && from + i < segments) next[i] = *(const Four *)(sums_of(parts, from + i, from_row + row) + column);
       if (from % 32 == 0) {
         __syncthreads(); // factors may be overwritten
@@ -237,7 +241,7 @@ DEVICE void merge_parts(const Parts &parts, Four *factors, int segments, int row
         __syncthreads(); // factors are there
       }
       UNROLL
-      for (int i = 0; i < AHEAD; i++) {
+      for (int i = 0; i < BATCH; i++) {
         if (from + i >= segments) break;
         Four factor = factors[row * 32 + (from + i) % 32];
         if (from + i == 0) {
@@ -261,101 +265,103 @@ template <int D, class T>
 DEVICE void run(const Args<T> &args) {
   using H = Half<T>;
   constexpr bool SCALED = sizeof(T) == 1;
+  constexpr int N = STAGES<D, T>;
   DYNAMIC_SHARED(memory);
   SHARED(Shared<T>, shared, );
   const Step *step = args.step;
   int token = blockIdx.x, thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4, t = lane % 4;
-  if (token >= step->tokens || !alone(step, token)) return;
+
+  // What this needs of the step is read in as few turns as possible, and divided by meanwhile.
+  const volatile Step *now = step; // so that loads stay in front of branches
+  int tokens = now->tokens, page_shift = now->page_shift, page_stride = now->page_stride;
+  const int32_t *positions = now->token_position, *row_of = now->token_row, *table = now->page_table;
+  int heads = args.heads, kv_heads = args.kv_heads, head_dim = args.head_dim, group = here(heads / kv_heads), chunks = (group + ROWS - 1) / ROWS;
+  int kv_head = chunks == 1 ? int(blockIdx.y) : here(int(blockIdx.y) / chunks), from_row = (int(blockIdx.y) - kv_head * chunks) * ROWS;
+  if (token >= tokens) return;
+  int before = token > 0 ? token - 1 : token, after = token + 1 < tokens ? token + 1 : token;
+  int position = positions[token], row = row_of[token];
+  bool follows = (row_of[before] == row) & (positions[before] == position - 1), goes_on = (row_of[after] == row) & (positions[after] == position + 1);
+  if (follows | goes_on) return; // it is part of a prompt; a token that is not there counts as this one, which does neither
 
   // This block has segments z, z + blocks, ...
-  int end = step->token_position[token] + 1, segments = (end + POSITIONS - 1) / POSITIONS, z = blockIdx.z;
-  int heads = args.heads, kv_heads = args.kv_heads, head_dim = args.head_dim, group = heads / kv_heads, chunks = (group + ROWS - 1) / ROWS;
-  int kv_head = int(blockIdx.y) / chunks, from_row = int(blockIdx.y) % chunks * ROWS, rows = lesser(group - from_row, ROWS);
-  int room = 0, blocks = 1;
-  if (gridDim.z > 1) {
-    room = int(unsigned(args.work_floats) / (gridDim.x * unsigned(heads * (head_dim + 2)))); // segments of a token
-    if (segments <= room) blocks = lesser(int(gridDim.z), segments);
-  }
+  int rows = lesser(group - from_row, ROWS), end = position + 1, segments = (end + POSITIONS - 1) / POSITIONS, z = blockIdx.z;
+  int64_t all = int64_t(gridDim.x) * heads, mine = int64_t(token) * heads + kv_head * group + from_row; // queries
+  int64_t part = all * head_dim + (all * 2 + 3) / 4 * 4;
+  int blocks = gridDim.z > 1 && segments * part <= args.work_floats ? lesser(int(gridDim.z), segments) : 1;
   if (z >= blocks) return;
-  const int32_t *pages = pages_of(step, token);
-  int page_shift = step->page_shift;
+  Parts parts{args.work + mine * head_dim, (Two *)(args.work + all * head_dim) + mine, part, head_dim};
 
-  int64_t widest = blocks > 1 ? room : 0, in_all = int64_t(gridDim.x) * heads * widest;
-  int64_t part = (int64_t(token) * kv_heads + kv_head) * widest * group + from_row;
-  Parts parts{args.work + part * head_dim, (Two *)(args.work + in_all * head_dim) + part, group, head_dim};
-
-  // A block of positions is looked up by 64 threads: its page, one block later where its vectors lie.
+  // A block of positions is looked up by 64 threads: its page, one block later where its vectors lie. What is beyond the
+  // end lies in page 0, which is padding.
+  const int32_t *pages = table + int64_t(row) * page_stride;
   auto base_of = [&](int n) { return (z + n / BLOCKS * blocks) * POSITIONS + n % BLOCKS * BLOCK; };
   auto page_of = [&](int n) {
     int position = base_of(n) + thread % BLOCK;
-    return position < end ? pages[position >> page_shift] : 0; // page 0 is padding
+    return position < end ? pages[position >> page_shift] : 0;
   };
   auto look_up = [&](int n, int page) {
     int slot = (base_of(n) + thread % BLOCK) & ((1 << page_shift) - 1);
     int64_t vector = ((int64_t(page) * kv_heads + kv_head) << page_shift) + slot;
-    shared.bytes[n % 2][thread % BLOCK] = vector * (head_dim * int(sizeof(T)));
-    if constexpr (SCALED) shared.vector[n % 2][thread % BLOCK] = vector;
+    shared.bytes[n % AHEAD][thread % BLOCK] = vector * (head_dim * int(sizeof(T)));
+    if constexpr (SCALED) shared.vector[n % AHEAD][thread % BLOCK] = vector;
   };
+  auto keys_of = [&](int n) { return memory + n % N * BUFFER<D, T>; };
+  auto values_of = [&](int n) { return memory + (N + n % N) * BUFFER<D, T>; };
   auto copy_keys = [&](int n) {
-    int left = end - base_of(n);
-    if (left > 0) copy<D, T>(memory + n % 2 * BUFFER<D, T>, args.kpool, shared.bytes[n % 2], head_dim, left);
+    if (base_of(n) >= end) return;
+    copy<D, T>(keys_of(n), args.kpool, shared.bytes[n % AHEAD], head_dim);
     if constexpr (SCALED) {
       int i = thread % BLOCK, of = thread / BLOCK;
-      cp_async4(&shared.scales[n % 2][of][i], (of ? args.vscale : args.kscale) + shared.vector[n % 2][i], i < left);
+      cp_async4(&shared.scales[n % AHEAD][of][i], (of ? args.vscale : args.kscale) + shared.vector[n % AHEAD][i], true);
     }
-    cp_async_commit();
   };
   auto copy_values = [&](int n) {
-    int left = end - base_of(n);
-    if (left > 0) copy<D, T>(memory + (2 + n % 2) * BUFFER<D, T>, args.vpool, shared.bytes[n % 2], head_dim, left);
-    cp_async_commit();
+    if (base_of(n) < end) copy<D, T>(values_of(n), args.vpool, shared.bytes[n % AHEAD], head_dim);
   };
-  look_up(thread / BLOCK, page_of(thread / BLOCK));
-  int page = page_of(2);
-  __syncthreads();
+
+  int first = thread / BLOCK, page = page_of(first), later = page_of(first + 2);
+  look_up(first, page);
+  look_up(first + 2, later);
+  page = page_of(AHEAD);
+  __syncthreads(); // the first blocks are looked up
   copy_keys(0);
-  copy_values(0);
-  copy_keys(1);
+  cp_async_commit();
+  UNROLL
+  for (int n = 1; n < N; n++) {
+    copy_keys(n);
+    copy_values(n - 1);
+    cp_async_commit();
+  }
 
   // Queries go to registers through the buffer of V that is still free.
   uint32_t q[D / 16][4];
-  {
-    unsigned char *tiles = memory + 3 * BUFFER<D, T>;
-    const float *from = args.q + (int64_t(token) * heads + kv_head * group + from_row) * head_dim;
-    UNROLL
-    for (int i = 0; i < ROWS * D / 2; i += THREADS) {
-      int row = (i + thread) / (D / 2), pair = (i + thread) % (D / 2);
-      Two x = {0, 0};
-      if (row < rows && pair * 2 < head_dim) x = *(const Two *)(from + row * head_dim + pair * 2);
-      *(uint32_t *)(chunk_of(tiles + pair / (TILE_K / 2) * ROWS * ROW_BYTES, row, pair / 4 % ROW_CHUNKS) + pair % 4 * 4) = pack<H>(x[0], x[1]);
-    }
-    __syncthreads();
-    UNROLL
-    for (int i = 0; i < D / 16; i++) load_a(q[i], tiles + i / 4 * ROWS * ROW_BYTES, 0, i % 4);
+  unsigned char *tiles = values_of(N - 1);
+  const float *from = args.q + mine * head_dim;
+  UNROLL
+  for (int i = 0; i < ROWS * D / 2; i += THREADS) {
+    int row = (i + thread) / (D / 2), pair = (i + thread) % (D / 2);
+    Two x = {0, 0};
+    if (row < rows && pair * 2 < head_dim) x = *(const Two *)(from + row * head_dim + pair * 2);
+    *(uint32_t *)(chunk_of(tiles + pair / (TILE_K / 2) * ROWS * ROW_BYTES, row, pair / 4 % ROW_CHUNKS) + pair % 4 * 4) = pack_factors<H>(x[0], x[1]);
   }
+  cp_async_wait<N - 1>();
+  __syncthreads(); // queries and the first K are there
+  UNROLL
+  for (int i = 0; i < D / 16; i++) load_a(q[i], tiles + i / 4 * ROWS * ROW_BYTES, 0, i % 4);
 
-  float peak[2] = {-INFINITE, -INFINITE}, sums[D / 32][4] = {}, merged_peak[2] = {0, 0}, merged[D / 32][4] = {};
-  float total = 0, merged_total = 0; // of row g, or g + 8 in warp 1
-  for (int n = 0, base; (base = base_of(n)) < end; n++) {
-    unsigned char *keys = memory + n % 2 * BUFFER<D, T>, *values = keys + 2 * BUFFER<D, T>;
-    if (thread >= THREADS - BLOCK) {
-      look_up(n + 2, page);
-      page = page_of(n + 3);
-    }
-    cp_async_wait<2>();
-    __syncthreads(); // K is there, and the other V may be overwritten
-    copy_values(n + 1);
-
-    float score[2][4] = {};
-    Two key_scale[2], value_scale[2];
+  float score[2][4] = {};
+  Two value_scale[2];
+  // tell_peaks makes scores of q.k of a block, and tells the other warps the largest ones.
+  auto tell_peaks = [&](int n) {
+    int end_of_row = end - base_of(n) - warp * 16 - t * 2; // from this lane's first position on
+    Two key_scale[2];
     if constexpr (SCALED) {
       UNROLL
       for (int j = 0; j < 2; j++) {
-        key_scale[j] = *(const Two *)&shared.scales[n % 2][0][warp * 16 + j * 8 + t * 2];
-        value_scale[j] = *(const Two *)&shared.scales[n % 2][1][warp * 16 + j * 8 + t * 2];
+        key_scale[j] = *(const Two *)&shared.scales[n % AHEAD][0][warp * 16 + j * 8 + t * 2];
+        value_scale[j] = *(const Two *)&shared.scales[n % AHEAD][1][warp * 16 + j * 8 + t * 2];
       }
     }
-    score_keys<D, T>(score, q, keys);
     UNROLL
     for (int r = 0; r < 2; r++) {
       if (r * 8 >= rows) break;
@@ -367,7 +373,7 @@ DEVICE void run(const Args<T> &args) {
           float x = score[j][2 * r + c];
           if constexpr (SCALED) x = fmul(x, key_scale[j][c]);
           x = fmul(x, args.scale);
-          x = base + warp * 16 + j * 8 + t * 2 + c < end ? x : -INFINITE;
+          x = j * 8 + c < end_of_row ? x : -INFINITE;
           score[j][2 * r + c] = x;
           highest = flarger(highest, x);
         }
@@ -375,8 +381,18 @@ DEVICE void run(const Args<T> &args) {
       highest = flarger(highest, __shfl_xor_sync(ALL_LANES, highest, 1));
       if (t == 0) ((float *)&shared.highest[g + 8 * r])[warp] = highest;
     }
-    __syncthreads(); // the peaks are there, and K may be overwritten
-    copy_keys(n + 2);
+  };
+  UNROLL
+  for (int i = 0; i < D / 16; i++) add_key_step<D, T>(score, q[i], keys_of(0), i);
+  tell_peaks(0);
+
+  float peak[2] = {-INFINITE, -INFINITE}, sums[D / 32][4] = {}, merged_peak[2] = {0, 0}, merged[D / 32][4] = {};
+  float total = 0, merged_total = 0; // of row g, or g + 8 in warp 1
+  for (int n = 0, base; (base = base_of(n)) < end; n++) {
+    __syncthreads(); // the peaks are there; this K and the last V may be overwritten
+    copy_keys(n + N);
+    copy_values(n + N - 1);
+    cp_async_commit();
 
     float shrink[2] = {0, 0};
     Words pairs = {0, 0, 0, 0};
@@ -401,14 +417,29 @@ DEVICE void run(const Args<T> &args) {
       }
     }
     shared.pairs[warp][lane] = pairs;
-    cp_async_wait<3>();
-    __syncthreads(); // weights and V are there
+    cp_async_wait<N - 1>();
+    unsigned char *values = values_of(n), *keys = keys_of(n + 1);
+    if (end - base < BLOCK) clear<D, T>(values, end - base);
+    __syncthreads(); // weights, V and the next K are there
 
+    if (thread >= THREADS - BLOCK) {
+      look_up(n + AHEAD, page);
+      page = page_of(n + AHEAD + 1);
+    }
     UNROLL
     for (int i = 0; i < D / 32; i++)
       UNROLL
       for (int c = 0; c < 4; c++) sums[i][c] = fmul(sums[i][c], shrink[c / 2]);
-    add_values<D, T>(sums, shared.pairs[0], values);
+    UNROLL
+    for (int j = 0; j < 2; j++)
+      UNROLL
+      for (int c = 0; c < 4; c++) score[j][c] = 0;
+    UNROLL
+    for (int j = 0; j < STEPS; j++) {
+      add_value_step<D, T>(sums, shared.pairs[0], values, j);
+      UNROLL
+      for (int i = 0; i < D / 16 / STEPS; i++) add_key_step<D, T>(score, q[j * (D / 16 / STEPS) + i], keys, j * (D / 16 / STEPS) + i);
+    }
     if (warp * 8 < rows) {
       float sum = 0;
       UNROLL
@@ -420,6 +451,7 @@ DEVICE void run(const Args<T> &args) {
       sum = fadd(sum, __shfl_xor_sync(ALL_LANES, sum, 1));
       total = ffma(total, warp == 0 ? shrink[0] : shrink[1], sum);
     }
+    tell_peaks(n + 1);
     if (n % BLOCKS != BLOCKS - 1 && base + BLOCK < end) continue;
 
     // The end of a segment.
@@ -435,7 +467,7 @@ DEVICE void run(const Args<T> &args) {
       }
       if (warp < 2 && t == 0 && warp * 8 + g < rows) *end_of(parts, segment, warp * 8 + g) = Two{warp == 0 ? peak[0] : peak[1], total};
     } else {
-      float mine[2] = {0, 0}, theirs[2] = {1, 1};
+      float ours[2] = {0, 0}, theirs[2] = {1, 1};
       UNROLL
       for (int r = 0; r < 2; r++) {
         float both = merged_total;
@@ -443,14 +475,14 @@ DEVICE void run(const Args<T> &args) {
           merged_peak[r] = peak[r];
           both = total;
         } else {
-          merge(merged_peak[r], both, peak[r], total, mine[r], theirs[r]);
+          merge(merged_peak[r], both, peak[r], total, ours[r], theirs[r]);
         }
         if (r == warp) merged_total = both;
       }
       UNROLL
       for (int i = 0; i < D / 32; i++)
         UNROLL
-        for (int c = 0; c < 4; c++) merged[i][c] = n < BLOCKS ? sums[i][c] : join(merged[i][c], mine[c / 2], sums[i][c], theirs[c / 2]);
+        for (int c = 0; c < 4; c++) merged[i][c] = n < BLOCKS ? sums[i][c] : join(merged[i][c], ours[c / 2], sums[i][c], theirs[c / 2]);
     }
     peak[0] = peak[1] = -INFINITE;
     total = 0;
@@ -460,19 +492,19 @@ DEVICE void run(const Args<T> &args) {
       for (int c = 0; c < 4; c++) sums[i][c] = 0;
   }
 
-  int64_t first = (int64_t(token) * heads + kv_head * group + from_row) * head_dim; // of out
   if (blocks > 1) {
-    if (arrive(args.arrived + int64_t(token) * gridDim.y + blockIdx.y, blocks)) merge_parts<D>(parts, (Four *)memory, segments, rows, args.out, first);
+    if (arrive(args.arrived + int64_t(token) * gridDim.y + blockIdx.y, blocks))
+      merge_parts<D>(parts, (Four *)memory, segments, rows, args.out, mine * head_dim);
     return;
   }
-  if (warp < 2) shared.total[warp * 8 + g] = merged_total;
+  if (warp < 2 && t == 0) shared.total[warp * 8 + g] = merged_total;
   __syncthreads(); // totals are there
   UNROLL
   for (int r = 0; r < 2; r++) {
     if (g + 8 * r >= rows) break;
-    float all = shared.total[g + 8 * r];
+    float divisor = shared.total[g + 8 * r];
     each_pair<D, T>(merged, r, [&](int i, float x, float y) {
-      if (i < head_dim) put_pair(args.out, first + (g + 8 * r) * head_dim + i, fdiv(x, all), fdiv(y, all));
+      if (i < head_dim) put_pair(args.out, (mine + g + 8 * r) * head_dim + i, fdiv(x, divisor), fdiv(y, divisor));
     });
   }
 }
@@ -491,9 +523,9 @@ DEVICE void run(const Args<T> &args) {
 #define ATTENTION_DECODE_HALVES(dim, blocks) \
   ATTENTION_DECODE(dim, f16, blocks)         \
   ATTENTION_DECODE(dim, bf16, blocks)
-ATTENTION_DECODE_HALVES(64, 5)
-ATTENTION_DECODE_HALVES(128, 3)
+ATTENTION_DECODE_HALVES(64, 4)
+ATTENTION_DECODE_HALVES(128, 2)
 ATTENTION_DECODE_HALVES(256, 1)
 ATTENTION_DECODE(64, i8, 4)
-ATTENTION_DECODE(128, i8, 3)
+ATTENTION_DECODE(128, i8, 4)
 ATTENTION_DECODE(256, i8, 2)

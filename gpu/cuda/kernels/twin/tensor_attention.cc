@@ -98,9 +98,10 @@ struct Run {
     unsigned y = unsigned(x.kv_heads * ((x.heads / x.kv_heads + 15) / 16));
     size_t segments = size_t(((step->page_stride << step->page_shift) / POSITIONS) + 1);
     if (room > 0) segments = room;
-    std::vector<float> work(rows * x.heads * segments * (x.dim + 2), NAN);
+    size_t queries = rows * x.heads;
+    std::vector<float> work(segments * (queries * x.dim + (queries * 2 + 3) / 4 * 4), NAN);
     std::vector<int32_t> arrived(rows * y), zeros = arrived;
-    launch(text("attention_decode_%s_%d", type_name<T>(), dim).c_str(), {rows, y, splits}, 128, size_t(512 * dim) * sizeof(T) / 2, step, q, out, kind,
+    launch(text("attention_decode_%s_%d", type_name<T>(), dim).c_str(), {rows, y, splits}, 128, size_t(dim) * sizeof(T) * 128 * (dim * sizeof(T) < 512 ? 3 : 2), step, q, out, kind,
            (const T *)x.pools.k.data(), (const T *)x.pools.v.data(), (const float *)x.pools.kscale.data(), (const float *)x.pools.vscale.data(), x.heads,
            x.kv_heads, x.dim, x.scale, work.data(), int(work.size()), arrived.data());
     same("attention_decode", "counters", arrived, zeros);
@@ -149,6 +150,7 @@ void decode() {
   decodes(Queries<T>(20, 1, 64, 6, {511, 512, 513, 1024}, {1}), limit);
   decodes(Queries<T>(8, 2, 128, 4, {2100, 33}, {1}), limit);
   decodes(Queries<T>(2, 2, 256, 6, {2100, 100}, {1}), limit);
+  decodes(Queries<T>(2, 1, 8, 4, {16900, 4200}, {1}), limit);
 }
 TEST(attention_decode) {
   for (int architecture : architectures()) {
