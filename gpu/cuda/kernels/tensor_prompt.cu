@@ -44,8 +44,8 @@ constexpr int BLOCKS = D == 64 && sizeof(T) == 2 ? 2 : 1;
 constexpr int BLOCKS = 1;
 #endif
 
-// Dynamic shared memory: stages of K and V, of int8 also codes of K and V; sums of earlier segments; queries, unless they
-// lie in the place of their team's sums until they are in registers.
+// Dynamic shared memory: stages of K and V, of int8 also codes of K and V; sums of earlier segments; queries, if they do not
+// stay in registers.
 template <int D>
 constexpr int STAGE_BYTES = 2 * KV_BYTES<D>;
 template <int D>
@@ -68,20 +68,27 @@ struct Args {
 
 // Shared is what threads know about blocks: where vectors lie in the pools, for the block that is computed with and
 // three after it, counted in elements, or for int8 in vectors; scales of that block and of the next.
+template <class T>
 struct Shared {
   int64_t vector[4][BLOCK];
+  const int32_t *pages; // of the sequence: not in registers
 };
-struct Scales {
-  float key[2][BLOCK], value[2][BLOCK];
+template <>
+struct Shared<i8> {
+  int64_t vector[4][BLOCK];
+  float key_scale[2][BLOCK], value_scale[2][BLOCK]; // these are all that sm_80 has room for
 };
 
-// A lane's row of matrices of 16 x 16 in tiles of K, and of V or queries, for step 0 of its 64 elements.
+// own is this thread's number, from which addresses are computed at each place: registers are dear.
+DEVICE unsigned own() { return here(threadIdx.x); }
+
+// A lane's row of matrices of 16 x 16 in tiles of K, and of V, for step 0 of its 64 elements.
 DEVICE int key_place() {
-  int lane = here(threadIdx.x) % 32;
+  unsigned lane = own() % 32;
   return (lane % 8 + lane / 16 * 8) * ROW_BYTES + ((lane / 8 % 2 ^ lane % 8) * 16);
 }
 DEVICE int value_place() {
-  int lane = here(threadIdx.x) % 32;
+  unsigned lane = own() % 32;
   return lane % 16 * ROW_BYTES + ((lane / 16 ^ lane % 8) * 16);
 }
 // place_of is the address of rows from row on, a multiple of 16, and a step.
@@ -89,43 +96,67 @@ DEVICE const unsigned char *place_of(const unsigned char *tiles, int place, int 
   return tiles + (place ^ step % 4 * 32) + step / 4 * TILE_BYTES + row * ROW_BYTES;
 }
 
-// Query is what a warp multiplies with, unless it stays in shared memory.
+// Query is what a warp multiplies with: its rows as the first operand, of which a lane has parts of two rows. They stay in
+// registers, or for head_dim 64 in shared memory, where each lane has its own.
 template <int D>
 constexpr bool HELD = D > 64;
 template <int D>
-struct Query {
-  uint32_t held[HELD<D> ? D / 16 : 1][4];
-};
+constexpr int QUERY_BYTES = HELD<D> ? 0 : ROWS * D * 2;
 template <int D>
-DEVICE void hold(Query<D> &q, unsigned char *tiles) {
+struct Query {
+  uint32_t step[D / 16][4];
+};
+// load_query rounds queries; q is null for a row without one.
+template <int D, class H>
+DEVICE void load_query(Query<D> &query, const float *const (&q)[2], int head_dim) {
+  typedef float Two __attribute__((vector_size(8)));
   UNROLL
-  for (int i = 0; i < D / 16 && HELD<D>; i++) load_a(q.held[i], tiles + i / 4 * ROWS * ROW_BYTES, 0, i % 4);
+  for (int i = 0; i < D / 16; i++)
+    UNROLL
+    for (int c = 0; c < 4; c++) {
+      int element = i * 16 + c / 2 * 8 + own() % 4 * 2;
+      Two x = {0, 0};
+      if (q[c % 2] && element < head_dim) x = *(const Two *)(q[c % 2] + element);
+      query.step[i][c] = pack_factors<H>(x[0], x[1]);
+    }
 }
+typedef uint32_t Words __attribute__((vector_size(16)));
+template <int D>
+DEVICE void put_query(Words *lanes, const Query<D> &q) {
+  UNROLL
+  for (int i = 0; i < D / 16; i++) lanes[i * 32] = Words{q.step[i][0], q.step[i][1], q.step[i][2], q.step[i][3]};
+}
+
+// Matrices are loaded some products before their use.
+template <int D>
+constexpr int KEYS_AHEAD = D == 64 ? 4 : 8;
+template <int D>
+constexpr int VALUES_AHEAD = D == 64 ? 2 : 4;
 
 // multiply makes the products of the warp's queries and the keys of a block.
 template <int D, class H>
-DEVICE void multiply(float (&score)[BLOCK / 8][4], const Query<D> &q, unsigned char *queries, const unsigned char *keys) {
+DEVICE void multiply(float (&score)[BLOCK / 8][4], const Query<D> &q, const Words *lanes, const unsigned char *keys) {
+  constexpr int COLUMNS = BLOCK / 16, ALL = D / 16 * COLUMNS, AHEAD = KEYS_AHEAD<D>;
   int place = key_place();
+  uint32_t b[AHEAD][4], a[4];
+  UNROLL
+  for (int n = 0; n < AHEAD; n++) ldmatrix_x4(b[n], place_of(keys, place, n % COLUMNS * 16, n / COLUMNS));
   UNROLL
   for (int j = 0; j < BLOCK / 8; j++)
     UNROLL
     for (int c = 0; c < 4; c++) score[j][c] = 0;
   UNROLL
-  for (int step = 0; step < D / 16; step++) {
-    uint32_t a[4];
-    if constexpr (HELD<D>) {
+  for (int n = 0; n < ALL; n++) {
+    int j = n % COLUMNS, step = n / COLUMNS, next = n + AHEAD;
+    if (j == 0) {
+      Words words = {};
+      if (!HELD<D>) words = lanes[step * 32];
       UNROLL
-      for (int c = 0; c < 4; c++) a[c] = q.held[step][c];
-    } else {
-      ldmatrix_x4(a, place_of(queries, value_place(), 0, step)); // one tile
+      for (int c = 0; c < 4; c++) a[c] = HELD<D> ? q.step[step][c] : words[c];
     }
-    UNROLL
-    for (int j = 0; j < BLOCK / 16; j++) {
-      uint32_t b[4];
-      ldmatrix_x4(b, place_of(keys, place, j * 16, step));
-      mma<H>(score[2 * j], a, b[0], b[1]);
-      mma<H>(score[2 * j + 1], a, b[2], b[3]);
-    }
+    mma<H>(score[2 * j], a, b[n % AHEAD][0], b[n % AHEAD][1]);
+    mma<H>(score[2 * j + 1], a, b[n % AHEAD][2], b[n % AHEAD][3]);
+    if (next < ALL) ldmatrix_x4(b[n % AHEAD], place_of(keys, place, next % COLUMNS * 16, next / COLUMNS));
   }
 }
 
@@ -134,27 +165,31 @@ DEVICE void multiply(float (&score)[BLOCK / 8][4], const Query<D> &q, unsigned c
 template <bool RAGGED, bool SCALED, int D>
 DEVICE void raise(State<D> &s, float (&score)[BLOCK / 8][4], float (&shrink)[2], const float *key_scale, int base, const int (&end)[2],
                   float scale) {
-  int t = here(threadIdx.x) % 4;
-  float highest[2] = {-INFINITE, -INFINITE};
+  int t = own() % 4;
+  float highest[2][4]; // of every fourth column, so that few wait for each other
   UNROLL
   for (int j = 0; j < BLOCK / 8; j++)
     UNROLL
-    for (int c = 0; c < 4; c++) {
-      int i = j * 8 + t * 2 + c % 2;
-      float x = score[j][c];
-      if (SCALED) x = fmul(x, key_scale[i]);
-      x = fmul(x, scale);
-      if (RAGGED) x = base + i < end[c / 2] ? x : -INFINITE;
-      score[j][c] = x;
-      highest[c / 2] = fmaximum_nan(highest[c / 2], x);
+    for (int r = 0; r < 2; r++) {
+      UNROLL
+      for (int c = 0; c < 2; c++) {
+        int i = j * 8 + t * 2 + c;
+        float &x = score[j][r * 2 + c];
+        if (SCALED) x = fmul(x, key_scale[i]);
+        x = fmul(x, scale);
+        if (RAGGED) x = base + i < end[r] ? x : -INFINITE;
+      }
+      float larger = fmaximum_nan(score[j][r * 2], score[j][r * 2 + 1]);
+      highest[r][j % 4] = j < 4 ? larger : fmaximum_nan(highest[r][j % 4], larger);
     }
   UNROLL
   for (int r = 0; r < 2; r++) {
-    highest[r] = fmaximum_nan(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 2));
-    highest[r] = fmaximum_nan(highest[r], __shfl_xor_sync(ALL_LANES, highest[r], 1));
-    highest[r] = fmaximum_nan(s.peak[r], highest[r]);
-    shrink[r] = fadd(exp_number(fsub(s.peak[r], highest[r])), fsub(highest[r], highest[r]));
-    s.peak[r] = highest[r];
+    float peak = fmaximum_nan(fmaximum_nan(highest[r][0], highest[r][1]), fmaximum_nan(highest[r][2], highest[r][3]));
+    peak = fmaximum_nan(peak, __shfl_xor_sync(ALL_LANES, peak, 2));
+    peak = fmaximum_nan(peak, __shfl_xor_sync(ALL_LANES, peak, 1));
+    peak = fmaximum_nan(s.peak[r], peak);
+    shrink[r] = fadd(exp_number(fsub(s.peak[r], peak)), fsub(peak, peak));
+    s.peak[r] = peak;
   }
 }
 
@@ -162,7 +197,7 @@ DEVICE void raise(State<D> &s, float (&score)[BLOCK / 8][4], float (&shrink)[2],
 template <bool RAGGED, class T, int D>
 DEVICE void weigh(uint32_t (&pair)[4], float (&sum)[2], const State<D> &s, const float (&score)[BLOCK / 8][4], int j, const float *value_scale,
                   int base, const int (&end)[2]) {
-  int t = here(threadIdx.x) % 4;
+  int t = own() % 4;
   UNROLL
   for (int h = 0; h < 2; h++)
     UNROLL
@@ -198,23 +233,41 @@ DEVICE void shrink_sums(State<D> &s, const float (&shrink)[2]) {
     for (int c = 0; c < 4; c++) s.sums[i][c] = fmul(s.sums[i][c], shrink[c / 2]);
 }
 
-// add adds the values of 16 positions, of this warp's elements, to the sums.
+// Values are matrices of V on their way to products.
+template <int D>
+struct Values {
+  int place;
+  uint32_t b[VALUES_AHEAD<D>][4]; // elements 0 to 7 and 8 to 15
+};
+template <int D>
+DEVICE void load(Values<D> &v, const unsigned char *values, int n) {
+  constexpr int ROW = WIDTH<D> / 16;
+  if (n < BLOCK / 16 * ROW) ldmatrix_x4_trans(v.b[n % VALUES_AHEAD<D>], place_of(values, v.place, n / ROW * 16, n % ROW));
+}
+template <int D>
+DEVICE void load_first(Values<D> &v, const unsigned char *values) {
+  v.place = value_place();
+  UNROLL
+  for (int n = 0; n < VALUES_AHEAD<D>; n++) load(v, values, n);
+}
+
+// add adds the values of 16 positions, of this warp's elements, to the sums. Those from position 16 on follow at once.
 template <int D, class H>
-DEVICE void add(State<D> &s, const uint32_t (&pair)[4], const unsigned char *values, int j) {
-  int place = value_place();
+DEVICE void add(State<D> &s, Values<D> &v, const uint32_t (&pair)[4], const unsigned char *values, int j) {
+  constexpr int AHEAD = VALUES_AHEAD<D>;
   UNROLL
   for (int i = 0; i < WIDTH<D> / 16; i++) {
-    uint32_t b[4]; // elements 0 to 7 and 8 to 15
-    ldmatrix_x4_trans(b, place_of(values, place, j * 16, i));
-    mma<H>(s.sums[2 * i], pair, b[0], b[1]);
-    mma<H>(s.sums[2 * i + 1], pair, b[2], b[3]);
+    int n = j * (WIDTH<D> / 16) + i;
+    mma<H>(s.sums[2 * i], pair, v.b[n % AHEAD][0], v.b[n % AHEAD][1]);
+    mma<H>(s.sums[2 * i + 1], pair, v.b[n % AHEAD][2], v.b[n % AHEAD][3]);
+    load(v, values, n + AHEAD);
   }
 }
 
 // add_seen is add row by row, with zeros in place of what the row does not see, which may be infinite or NaN.
 template <int D, class H>
 DEVICE void add_seen(State<D> &s, const uint32_t (&pair)[4], const unsigned char *values, int j, int base, const int (&end)[2]) {
-  int lane = here(threadIdx.x) % 32;
+  int lane = own() % 32;
   int place = value_place();
   UNROLL
   for (int i = 0; i < WIDTH<D> / 16; i++) {
@@ -255,32 +308,35 @@ DEVICE bool finite(const unsigned char *values) {
   if constexpr (sizeof(T) == 1) return true; // the scales are not multiplied where a row does not see
   constexpr uint32_t EXPONENT = __is_same(Half<T>, bf16) ? 0x7f80 : 0x7c00, UNIT = EXPONENT & -EXPONENT;
   uint32_t all = 0; // the sign bits of halves whose exponent is all ones
-  for (int i = threadIdx.x % 32; i < WIDTH<D> / TILE_K * TILE_BYTES / 4; i += 32) {
+  for (int i = own() % 32; i < WIDTH<D> / TILE_K * TILE_BYTES / 4; i += 32) {
     uint32_t pair = ((const uint32_t *)values)[i];
     all |= (pair & EXPONENT * 0x10001) + UNIT * 0x10001;
   }
   return !__any_sync(ALL_LANES, (all & 0x80008000) != 0);
 }
 
-// copy starts the copy of a thread's chunks of the vectors of n positions, which are 16 bytes of every
-// THREADS / CHUNKS-th one. Elements from head_dim on and positions from n on are zeros.
+// copy starts the copy of a thread's chunks of K, or V, or both, of n positions: 16 bytes of every THREADS / CHUNKS-th
+// position. Elements from head_dim on and positions from n on are zeros.
 template <int D, class T>
-DEVICE void copy(unsigned char *tiles, const T *pool, const int64_t *vector, int n, int head_dim) {
+DEVICE void copy(bool k, bool v, unsigned char *keys, const T *kpool, const T *vpool, const int64_t *vector, int n, int head_dim) {
   constexpr int CHUNKS = D / 8, STEP = THREADS / CHUNKS;
   static_assert(STEP % 8 == 0, "chunks are exchanged in the same way in all rows of a thread");
-  int thread = here(threadIdx.x), first = thread / CHUNKS, chunk = thread % CHUNKS, element = chunk * 8;
-  unsigned char *to = chunk_of(tiles + chunk / ROW_CHUNKS * TILE_BYTES, first, chunk % ROW_CHUNKS);
+  unsigned thread = own(), first = thread / CHUNKS, chunk = thread % CHUNKS;
+  unsigned char *to = keys + chunk / ROW_CHUNKS * TILE_BYTES + first * ROW_BYTES + (chunk % ROW_CHUNKS ^ first % 8) * 16;
+  int element = chunk * 8;
   bool inside = element < head_dim;
   if (!inside) element = 0;
+  auto one = [&](int i, bool use) {
+    int64_t at = use ? vector[first + i * STEP] + element : 0;
+    if (k) cp_async16(to + i * STEP * ROW_BYTES, kpool + at, use && inside);
+    if (v) cp_async16(to + KV_BYTES<D> + i * STEP * ROW_BYTES, vpool + at, use && inside);
+  };
   if (n >= BLOCK) {
     UNROLL
-    for (int i = 0; i < BLOCK / STEP; i++) cp_async16(to + i * STEP * ROW_BYTES, pool + (vector[first + i * STEP] + element), inside);
-    return;
-  }
-  UNROLL_BY(1)
-  for (int i = 0; i < BLOCK / STEP; i++) {
-    bool use = inside && first + i * STEP < n;
-    cp_async16(to + i * STEP * ROW_BYTES, use ? pool + (vector[first + i * STEP] + element) : pool, use);
+    for (int i = 0; i < BLOCK / STEP; i++) one(i, true);
+  } else {
+    UNROLL_BY(1)
+    for (int i = 0; i < BLOCK / STEP; i++) one(i, int(first) + i * STEP < n);
   }
 }
 
@@ -291,8 +347,9 @@ static_assert(THREADS * CODES == TILE_CODES, "every thread has codes of a positi
 // copy_codes starts the copy of a thread's codes of the vectors of n positions.
 template <int D>
 DEVICE void copy_codes(unsigned char *codes, const i8 *pool, const int64_t *vector, int n, int head_dim) {
-  int thread = here(threadIdx.x), row = thread / (TILE_K / CODES), element = thread % (TILE_K / CODES) * CODES;
-  int inside = row < n ? head_dim - element : 0;
+  unsigned thread = own(), row = thread / (TILE_K / CODES);
+  int element = thread % (TILE_K / CODES) * CODES;
+  int inside = int(row) < n ? head_dim - element : 0;
   const i8 *at = inside > 0 ? pool + (vector[row] * head_dim + element) : pool;
   UNROLL
   for (int tile = 0; tile < D / TILE_K; tile++) {
@@ -309,8 +366,7 @@ DEVICE void copy_codes(unsigned char *codes, const i8 *pool, const int64_t *vect
 // widen_codes writes a thread's codes, whose copy is over, into tiles as bfloat16, which is exact.
 template <int D>
 DEVICE void widen_codes(unsigned char *tiles, const unsigned char *codes) {
-  typedef uint32_t Words __attribute__((vector_size(16)));
-  int thread = here(threadIdx.x), row = thread / (TILE_K / CODES), chunk = thread % (TILE_K / CODES) * 2;
+  unsigned thread = own(), row = thread / (TILE_K / CODES), chunk = thread % (TILE_K / CODES) * 2;
   UNROLL
   for (int tile = 0; tile < D / TILE_K; tile++) {
     Words all = *(const Words *)(codes + tile * TILE_CODES + thread * CODES);
@@ -326,7 +382,7 @@ DEVICE void widen_codes(unsigned char *tiles, const unsigned char *codes) {
         for (int k = 0; k < 2; k++) two[k] = fsub(float_of(0x4b000000 | (four >> (i % 2 * 16 + k * 8) & 0xff)), 0x1.0001p23f);
         words[i] = pair_bf16(two[0], two[1]);
       }
-      *(Words *)chunk_of(tiles + tile * TILE_BYTES, row, chunk + h) = words;
+      *(Words *)(tiles + tile * TILE_BYTES + row * ROW_BYTES + ((chunk + h ^ row % 8) * 16)) = words;
     }
   }
 }
@@ -374,98 +430,111 @@ DEVICE void merge_segment(const State<D> &s, Rows &rows, Four *sums, int segment
 
 // attend computes tokens [first, last), which follow each other.
 template <int D, class T>
-DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, Scales *scales, int first, int last) {
+DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared, int first, int last) {
   using H = Half<T>;
   constexpr bool SCALED = sizeof(T) == 1;
   const Step *step = args.step;
   int thread = here(threadIdx.x), warp = thread / 32, lane = thread % 32, group = args.heads / args.kv_heads, kv_head = blockIdx.y;
   int row = warp / TEAM<D> * ROWS, tokens = last - first, head_dim = args.head_dim;
-  auto queries = [=] {
-    int warp = here(threadIdx.x) / 32;
-    return memory + SUMS_AT<D, T> + (HELD<D> ? warp / TEAM<D> * TEAM<D> * SUMS_BYTES<D> : THREADS / 32 * SUMS_BYTES<D> + warp * ROWS * D * 2);
+  auto lanes = [=] { // this lane's queries
+    int thread = own();
+    return (Words *)(memory + SUMS_AT<D, T> + THREADS / 32 * SUMS_BYTES<D> + thread / 32 * QUERY_BYTES<D>) + thread % 32;
   };
   auto sums = [=] { // the first four of this lane
     int thread = here(threadIdx.x);
     return (Four *)(memory + SUMS_AT<D, T> + thread / 32 * SUMS_BYTES<D>) + thread % 32;
   };
 
-  for (int i = warp % TEAM<D>; i < ROWS; i += TEAM<D>) {
-    int token = (row + i) / group;
-    const float *q = args.q + (int64_t(first + token) * args.heads + kv_head * group + (row + i) % group) * head_dim;
-    put_query<D, 32, T>(queries(), ROWS, i, token < tokens ? q : nullptr, head_dim, lane);
-  }
   Rows rows = {};
-  int position = step->token_position[first], most = position + tokens, least = most, highest = 0; // ends of the tile, of the warp
+  const float *queries[2] = {};
+  int position = step->token_position[first], most = position + tokens;
   UNROLL
   for (int r = 0; r < 2; r++) {
-    int token = (row + lane / 4 + r * 8) / group;
+    int i = row + lane / 4 + r * 8, token = i / group;
     if (token >= tokens) continue;
     rows.end[r] = position + token + 1;
-    least = lesser(least, rows.end[r]);
-    highest = rows.end[r];
+    queries[r] = args.q + (int64_t(first + token) * args.heads + kv_head * group + i % group) * head_dim;
   }
-  UNROLL
-  for (int lanes = 16; lanes >= 4; lanes /= 2) {
-    least = lesser(least, __shfl_xor_sync(ALL_LANES, least, lanes));
-    int other = __shfl_xor_sync(ALL_LANES, highest, lanes);
-    highest = other > highest ? other : highest;
-  }
+  Query<D> q;
+  load_query<D, H>(q, queries, head_dim);
+  if (!HELD<D>) put_query(lanes(), q);
+
+  // some reports whether the end of some row of the warp is in [from, to).
+  auto some = [&](int from, int to) {
+    return __any_sync(ALL_LANES, rows.end[0] >= from && rows.end[0] < to || rows.end[1] >= from && rows.end[1] < to) != 0;
+  };
 
   // Tables are filled by a thread for each position, which loads the number of the page a block ahead of writing.
   const int32_t *pages = pages_of(step, first);
   int shift = step->page_shift, page = 0;
-  auto load_page = [&](int block) {
-    int mine = here(threadIdx.x), p = block * BLOCK + mine;
+  auto load_page = [&](int block, const int32_t *pages) {
+    int mine = own(), p = block * BLOCK + mine;
     if (mine < BLOCK && p < most) page = pages[p >> shift];
   };
   auto note_vector = [&](int block) {
-    int mine = here(threadIdx.x), p = block * BLOCK + mine;
+    int mine = own(), p = block * BLOCK + mine;
     if (mine >= BLOCK || p >= most) return;
     shared.vector[block % 4][mine] = (((int64_t(page) * args.kv_heads + kv_head) << shift) + (p & ((1 << shift) - 1))) * (SCALED ? 1 : head_dim);
   };
   auto copy_scales = [&](int block) {
-    int mine = here(threadIdx.x);
-    if (!SCALED || mine >= BLOCK || block * BLOCK + mine >= most) return;
-    int64_t at = shared.vector[block % 4][mine];
-    cp_async4(&scales->key[block % 2][mine], args.kscale + at, true);
-    cp_async4(&scales->value[block % 2][mine], args.vscale + at, true);
-  };
-
-  unsigned char *codes = memory + STAGES<D> * STAGE_BYTES<D>;
-  auto fill = [&](int block, bool values) {
-    unsigned char *stage = memory + block % STAGES<D> * STAGE_BYTES<D> + (values ? KV_BYTES<D> : 0);
-    const T *pool = values ? args.vpool : args.kpool;
     if constexpr (SCALED) {
-      unsigned char *own = codes + (values ? CODES_BYTES<D> : 0);
-      if (block >= 0) widen_codes<D>(stage, own);
-      if (most > (block + 1) * BLOCK) copy_codes<D>(own, pool, shared.vector[(block + 1) % 4], most - (block + 1) * BLOCK, head_dim);
-    } else {
-      if (most > block * BLOCK) copy<D>(stage, pool, shared.vector[block % 4], most - block * BLOCK, head_dim);
+      int mine = own();
+      if (mine >= BLOCK || block * BLOCK + mine >= most) return;
+      int64_t at = shared.vector[block % 4][mine];
+      cp_async4(&shared.key_scale[block % 2][mine], args.kscale + at, true);
+      cp_async4(&shared.value_scale[block % 2][mine], args.vscale + at, true);
     }
   };
-
-  for (int block = 0; block < 3; block++) {
-    load_page(block);
-    note_vector(block);
-  }
-  load_page(3);
-  copy_scales(0);
   auto tables = [&](int block) {
     copy_scales(block + 1);
     note_vector(block + 3);
-    load_page(block + 4);
+    if constexpr (SCALED) {
+      load_page(block + 4, pages);
+    } else {
+      load_page(block + 4, shared.pages);
+    }
   };
+
+  unsigned char *codes = memory + STAGES<D> * STAGE_BYTES<D>;
+  auto fill = [&](int block, bool k, bool v) {
+    unsigned char *stage = memory + block % STAGES<D> * STAGE_BYTES<D>;
+    if constexpr (SCALED) {
+      int n = most - (block + 1) * BLOCK;
+      const int64_t *next = shared.vector[(block + 1) % 4];
+      if (k && block >= 0) widen_codes<D>(stage, codes);
+      if (k && n > 0) copy_codes<D>(codes, args.kpool, next, n, head_dim);
+      if (v && block >= 0) widen_codes<D>(stage + KV_BYTES<D>, codes + CODES_BYTES<D>);
+      if (v && n > 0) copy_codes<D>(codes + CODES_BYTES<D>, args.vpool, next, n, head_dim);
+    } else {
+      int n = most - block * BLOCK;
+      if (n > 0) copy<D>(k, v, stage, args.kpool, args.vpool, shared.vector[block % 4], n, head_dim);
+    }
+  };
+
+  int early[3];
+  UNROLL
+  for (int block = 0; block < 3; block++) {
+    load_page(block, pages);
+    early[block] = page;
+  }
+  load_page(3, pages);
+  int fourth = page;
+  UNROLL
+  for (int block = 0; block < 3; block++) {
+    page = early[block];
+    note_vector(block);
+  }
+  page = fourth;
+  copy_scales(0);
+  if constexpr (!SCALED)
+    if (own() == 0) shared.pages = pages;
   __syncthreads();
-  Query<D> q;
-  hold(q, queries());
   if (SCALED) {
-    fill(-1, false);
-    fill(-1, true);
+    fill(-1, true, true);
     cp_async_commit();
     cp_async_wait<0>();
   }
-  fill(0, false);
-  if (STAGES<D> > 1) fill(0, true);
+  fill(0, true, STAGES<D> > 1);
   cp_async_commit();
 
   State<D> s;
@@ -476,31 +545,34 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, S
     int base = block * BLOCK;
     unsigned char *keys = memory + block % STAGES<D> * STAGE_BYTES<D>;
     unsigned char *values = keys + KV_BYTES<D> + warp % TEAM<D> * (WIDTH<D> / TILE_K) * TILE_BYTES;
-    const float *ks = SCALED ? scales->key[block % 2] : nullptr, *vs = SCALED ? scales->value[block % 2] : nullptr;
-    bool seen = base < highest, ragged = least < base + BLOCK;
+    const float *ks = nullptr, *vs = nullptr;
+    if constexpr (SCALED) ks = shared.key_scale[block % 2], vs = shared.value_scale[block % 2];
+    bool seen = some(base + 1, most + 1), ragged = some(1, base + BLOCK);
+    Values<D> v;
     float score[BLOCK / 8][4], shrink[2], sum[2] = {0, 0};
-    auto guard = [&] { return least < lesser(base + BLOCK, most) && !finite<D, T>(values); };
+    auto guard = [&] { return some(1, lesser(base + BLOCK, most)) && !finite<D, T>(values); };
     if constexpr (STAGES<D> > 1) {
-      fill(block + 1, false);
-      fill(block + 1, true);
+      fill(block + 1, true, true);
       tables(block);
       cp_async_commit();
       if (seen && !ragged) {
-        multiply<D, H>(score, q, queries(), keys);
+        multiply<D, H>(score, q, lanes(), keys);
         raise<false, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
         shrink_sums(s, shrink);
+        load_first(v, values);
         UNROLL
         for (int j = 0; j < BLOCK / 16; j++) {
           uint32_t pair[4];
           weigh<false, T>(pair, sum, s, score, j, vs, base, rows.end);
-          add<D, H>(s, pair, values, j);
+          add<D, H>(s, v, pair, values, j);
         }
         join_totals(s, sum, shrink);
       } else if (seen) {
-        multiply<D, H>(score, q, queries(), keys);
+        multiply<D, H>(score, q, lanes(), keys);
         raise<true, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
         shrink_sums(s, shrink);
         bool guarded = guard();
+        load_first(v, values);
         UNROLL
         for (int j = 0; j < BLOCK / 16; j++) {
           uint32_t pair[4];
@@ -508,18 +580,18 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, S
           if (guarded) {
             add_seen<D, H>(s, pair, values, j, base, rows.end);
           } else {
-            add<D, H>(s, pair, values, j);
+            add<D, H>(s, v, pair, values, j);
           }
         }
         join_totals(s, sum, shrink);
       }
     } else {
-      fill(block, true);
+      fill(block, false, true);
       tables(block);
       cp_async_commit();
       uint32_t pair[BLOCK / 16][4];
       if (seen) {
-        multiply<D, H>(score, q, queries(), keys);
+        multiply<D, H>(score, q, lanes(), keys);
         if (ragged) {
           raise<true, SCALED>(s, score, shrink, ks, base, rows.end, args.scale);
           UNROLL
@@ -534,14 +606,15 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, S
       }
       cp_async_wait<0>();
       __syncthreads(); // V is there, and K is done with
-      fill(block + 1, false);
+      fill(block + 1, true, false);
       cp_async_commit();
       if (seen && ragged && guard()) {
         UNROLL
         for (int j = 0; j < BLOCK / 16; j++) add_seen<D, H>(s, pair[j], values, j, base, rows.end);
       } else if (seen) {
+        load_first(v, values);
         UNROLL
-        for (int j = 0; j < BLOCK / 16; j++) add<D, H>(s, pair[j], values, j);
+        for (int j = 0; j < BLOCK / 16; j++) add<D, H>(s, v, pair[j], values, j);
       }
     }
     if ((block + 1) % (POSITIONS / BLOCK) != 0 && base + BLOCK < most) continue;
@@ -569,12 +642,7 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared &shared, S
 template <int D, class T>
 DEVICE void run(const Args<T> &args) {
   DYNAMIC_SHARED(memory);
-  SHARED(Shared, shared, );
-  Scales *scales = nullptr;
-  if constexpr (sizeof(T) == 1) {
-    SHARED(Scales, of_codes, );
-    scales = &of_codes;
-  }
+  SHARED(Shared<T>, shared, );
   const Step *step = args.step;
   for (int i = blockIdx.x;; i += gridDim.x) {
     int width = TILE_ROWS<D> / (here(args.heads) / args.kv_heads), tiles = (step->tokens + width - 1) / width; // tokens of a tile
@@ -583,7 +651,7 @@ DEVICE void run(const Args<T> &args) {
     while (first < end) {
       int last = first + 1;
       while (last < end && follows(step, last, last - 1)) last++;
-      if (last - first > 1 || !alone(step, first)) attend<D>(args, memory, shared, scales, first, last);
+      if (last - first > 1 || !alone(step, first)) attend<D>(args, memory, shared, first, last);
       first = last;
     }
   }
