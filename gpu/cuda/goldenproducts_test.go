@@ -90,7 +90,7 @@ func severalCase(g gemm, to gpu.DType, s productShape, biased, accumulate bool, 
 			p.old = apart(p.old[:rows*s.n], rows, ns)
 			p.start(rows, 1)
 			name := g.name + "_" + typeName(to)
-			b.run(name, driver.Dim{X: goldenSplits.across(g, ns...), Y: per(rows, g.tile)}, g.block, dynamicShared(name),
+			b.run(name, driver.Dim{X: goldenSplits.blocks(g, g.of(ns...)), Y: per(rows, g.tile)}, g.block, dynamicShared(name),
 				append(p.several(ns...), uint64(s.k), flag(accumulate))...)
 			return together(b.get(p.out, 4*int64(rows)*int64(s.n)), rows, s.n, ns)
 		},
@@ -256,7 +256,7 @@ func (p *productRun) gemm(g gemm, parts int) {
 	if g.maps {
 		arguments[1], arguments[2] = p.b.tile(p.to, p.in.Address(), mostRows, p.shape.k), p.b.tile(p.to, p.w.Address(), p.shape.n, p.shape.k)
 	}
-	p.b.run(name, driver.Dim{X: goldenSplits.across(g, p.shape.n), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
+	p.b.run(name, driver.Dim{X: goldenSplits.blocks(g, g.of(p.shape.n)), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
 }
 
 // tile puts the description of a matrix for TMA on the device.

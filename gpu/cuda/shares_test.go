@@ -57,7 +57,7 @@ func (m *meter) products() {
 				if g.several {
 					arguments = []uint64{count, in, w[run%len(w)], 0, 0, 0, 0, 0, out.Address(), 0, 0, uint64(n), 0, 0, uint64(k), 0}
 				}
-				m.start(name, driver.Dim{X: m.splits.across(g, n), Y: per(rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
+				m.start(name, driver.Dim{X: m.splits.blocks(g, g.of(n)), Y: per(rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
 			})
 			bytes := 2*float64(n)*float64(k) + 2*float64(rows)*float64(k) + 4*float64(rows)*float64(n)
 			m.row(name, fmt.Sprintf("%s: %d rows, %d x %d, %d splits", s.what, rows, n, k, parts), took, bytes, 2*float64(rows)*float64(n)*float64(k))

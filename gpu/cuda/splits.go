@@ -11,23 +11,31 @@ type gemm struct {
 	name    string
 	rows    int  // at most, of a step
 	tile    int  // rows of a block
-	columns int  // of a block, or what is dealt out to blocks at once
+	columns int  // of a block, or of what blocks that stay deal out
 	block   int  // threads
 	perSM   int  // blocks that a multiprocessor runs at once
 	splits  bool // it can give the segments of K to several blocks
 	maps    bool // it gets its matrices as tensor maps
 	several bool // it multiplies up to three matrices with one input
-	dealt   bool // a block of each multiprocessor gets an equal part of the columns
+	stays   bool // a block takes one tile after the other
 }
 
 // gemms are in the order in which they are tried: of those that the GPU has, the first one
 // with enough rows is taken. All give the same bits.
 var gemms = []gemm{
-	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, several: true, dealt: true},
-	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, several: true, dealt: true},
+	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, perSM: 1, several: true, stays: true},
+	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, several: true, stays: true},
 	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
 	{name: "gemm_wgmma", tile: 128, columns: 128, block: 384, perSM: 1, splits: true, maps: true},
 	{name: "gemm128", tile: 128, columns: 128, block: 256, perSM: 1, splits: true},
+}
+
+// of is how many tiles matrices with so many columns have in a row of tiles.
+func (g gemm) of(columns ...int) (tiles int) {
+	for _, n := range columns {
+		tiles += per(n, g.columns)
+	}
+	return tiles
 }
 
 // Lengths in which sums are made: see kernels/order.cuh.
@@ -65,16 +73,12 @@ func (s splits) product(g gemm, rows, n, k int) int {
 	return max(1, min(segments, s.multiprocessors*g.perSM/tiles))
 }
 
-// across is over how many blocks the columns of a product, or of several, are spread.
-func (s splits) across(g gemm, columns ...int) int {
-	blocks := 0
-	for _, n := range columns {
-		blocks += per(n, g.columns)
+// blocks is how many are started for tiles.
+func (s splits) blocks(g gemm, tiles int) int {
+	if g.stays {
+		return min(tiles, s.multiprocessors*g.perSM)
 	}
-	if g.dealt {
-		return min(blocks, s.multiprocessors)
-	}
-	return blocks
+	return tiles
 }
 
 func (s splits) productWork(rows, n, k int) int64 {

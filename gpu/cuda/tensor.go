@@ -72,7 +72,7 @@ func (c *compiler) product(op gpu.Linear, to gpu.DType) {
 		}
 		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name),
 			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: c.pool.splits.across(g, n), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
+				return driver.Dim{X: c.pool.splits.blocks(g, g.of(n)), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
 			}}
 		in, w := c.pool.twin(op.In), c.model.weights.address(op.W)
 		if g.maps {
