@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -181,14 +182,14 @@ func (m *meter) ceilings() {
 	m.release()
 	n := m.by(8192)
 	flops := 2 * math.Pow(float64(n), 3)
-	for _, kernel := range []string{"gemm128_bf16", "gemm_wgmma_bf16"} {
-		if !m.kernels.fits(kernel) {
-			m.t.Logf("SKIPPED %s: this device does not have it", kernel)
+	for _, name := range []string{"gemm128", "gemm_wgmma256"} {
+		g := gemms[slices.IndexFunc(gemms, func(g gemm) bool { return g.name == name })]
+		if !m.kernels.fits(name + "_bf16") {
+			m.t.Logf("SKIPPED %s_bf16: this device does not have it", name)
 			continue
 		}
-		run := m.square(kernel, n)
-		reached := flops / m.each(func(int) { run() }).Seconds()
-		m.t.Logf("| bf16, %s | %d x %d x %d | %.0f TFLOP/s |", kernel, n, n, n, reached/1e12)
+		reached := flops / m.each(m.product(g, n, n, m.one(2*int64(n)*int64(n)))).Seconds()
+		m.t.Logf("| bf16, %s | %d x %d x %d | %.0f TFLOP/s |", name, n, n, n, reached/1e12)
 		m.flops = max(m.flops, reached)
 		m.release()
 	}
@@ -217,17 +218,42 @@ func (m *meter) staging() *driver.Memory {
 	return m.taken[0]
 }
 
-// square is a product of n x n x n.
-func (m *meter) square(kernel string, n int) func() {
-	in, w, out := m.blank(2*int64(n)*int64(n)), m.blank(2*int64(n)*int64(n)), m.take(4*int64(n)*int64(n))
-	count, block, shared := address(m.bed, []int32{int32(n)}), 256, dynamicShared(kernel)
-	a, b := in.Address(), w.Address()
-	if kernel == "gemm_wgmma_bf16" {
-		block = 384
-		a, b = m.tile(gpu.BF16, a, n, n), m.tile(gpu.BF16, b, n, n)
+// one is blank memory, as the only one of those that rotate.
+func (m *meter) one(bytes int64) []uint64 { return []uint64{m.blank(bytes).Address()} }
+
+// product is a run of a product of rows x k with matrices k x columns in one launch. w are where the weights can be:
+// those of all matrices, one after the other.
+func (m *meter) product(g gemm, rows, k int, w []uint64, columns ...int) func(run int) {
+	if len(columns) == 0 {
+		columns = []int{k}
 	}
-	return func() {
-		m.start(kernel, driver.Dim{X: per(n, 128), Y: per(n, 128)}, block, shared, count, a, b, 0, out.Address(), uint64(n), uint64(n), 0, 0, 0)
+	name, count, in := g.name+"_bf16", address(m.bed, []int32{int32(rows)}), m.blank(2*int64(rows)*int64(k)).Address()
+	if g.maps {
+		in = m.tile(gpu.BF16, in, rows, k)
+	}
+	tiles := g.of(columns...)
+	grid, parts := m.splits.productGrid(g, rows, tiles, k), m.splits.product(g, rows, tiles, k)
+	var out, n [3]uint64
+	weights := make([][3]uint64, len(w))
+	from := 0
+	for i, c := range columns {
+		out[i], n[i] = m.take(4*int64(rows)*int64(c)).Address(), uint64(c)
+		for run := range w {
+			weights[run][i] = w[run] + uint64(2*from*k)
+			if g.maps {
+				weights[run][i] = m.tile(gpu.BF16, weights[run][i], c, k)
+			}
+		}
+		from += c
+	}
+	if !g.splits {
+		return func(run int) {
+			m.start(name, grid, g.block, dynamicShared(name), count, in, weights[run%len(w)][0], 0, out[0], n[0], uint64(k), 0)
+		}
+	}
+	end := []uint64{uint64(k), 0, m.take(productWork(g, rows, tiles, k, parts)).Address(), m.counters(tiles * per(rows, g.tile))}
+	return func(run int) {
+		m.start(name, grid, g.block, dynamicShared(name), slices.Concat([]uint64{count, in}, weights[run%len(w)][:], []uint64{0, 0, 0}, out[:], n[:], end)...)
 	}
 }
 

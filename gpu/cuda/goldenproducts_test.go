@@ -5,6 +5,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
@@ -37,29 +38,29 @@ func productCases() (list []goldenCase) {
 		for i, s := range goldenProducts {
 			biased, accumulate := i != 0 && s != edgeProduct, i == 2
 			inputs := fmt.Sprintf("product/%s/%dx%d", typeName(to), s.n, s.k)
-			add := func(kernel string, rows, parts int, run func(b *bed, p *productRun)) {
-				list = append(list, goldenCase{
-					name: fmt.Sprintf("%s/%s/rows-%d/splits-%d", inputs, kernel, rows, parts), kernels: []string{kernel + "_" + typeName(to)},
-					inputs: inputs, prefix: true,
-					run: func(b *bed) []byte {
-						p := newProduct(b, to, s, biased, accumulate)
-						p.start(rows, parts)
-						run(b, p)
-						return b.get(p.out, 4*int64(rows)*int64(s.n))
-					},
-				})
-			}
+			known := map[string]bool{}
 			for _, g := range gemms {
 				rows := []int{1, g.tile}
 				if g.tile > 16 {
-					rows = []int{17, g.tile + 1}
+					rows = []int{17, min(g.tile, 128) + 1}
 				}
+				if known[g.name] {
+					continue
+				}
+				known[g.name] = true
 				for _, n := range rows {
 					for parts := 1; parts == 1 || g.splits && parts <= min(3, per(s.k, productSegment)); parts++ {
-						add(g.name, n, parts, func(b *bed, p *productRun) { p.gemm(g, parts) })
-					}
-					if g.several {
-						list = append(list, severalCase(g, to, s, biased, accumulate, inputs, n))
+						name := fmt.Sprintf("%s/%s/rows-%d/splits-%d", inputs, g.name, n, parts)
+						add := func(name string, matrices int) {
+							list = append(list, goldenCase{name: name, kernels: []string{g.name + "_" + typeName(to)}, inputs: inputs, prefix: true,
+								run: func(b *bed) []byte {
+									return newProduct(b, to, s, biased, accumulate).gemm(g, n, parts, matrices)
+								}})
+						}
+						add(name, 1)
+						if n == rows[0] && parts <= 2 {
+							add(name+"/matrices-3", 3)
+						}
 					}
 				}
 			}
@@ -79,75 +80,30 @@ func productCases() (list []goldenCase) {
 	return list
 }
 
-// severalCase is the product as that of three matrices, whose outputs are put together.
-func severalCase(g gemm, to gpu.DType, s productShape, biased, accumulate bool, inputs string, rows int) goldenCase {
-	ns := []int{s.n / 2, s.n / 8, s.n - s.n/2 - s.n/8}
-	return goldenCase{
-		name: fmt.Sprintf("%s/%s/rows-%d/matrices-%d", inputs, g.name, rows, len(ns)), kernels: []string{g.name + "_" + typeName(to)},
-		inputs: inputs, prefix: true,
-		run: func(b *bed) []byte {
-			p := newProduct(b, to, s, biased, accumulate)
-			p.old = apart(p.old[:rows*s.n], rows, ns)
-			p.start(rows, 1)
-			name := g.name + "_" + typeName(to)
-			b.run(name, driver.Dim{X: goldenSplits.blocks(g, g.of(ns...)), Y: per(rows, g.tile)}, g.block, dynamicShared(name),
-				append(p.several(ns...), uint64(s.k), flag(accumulate))...)
-			return together(b.get(p.out, 4*int64(rows)*int64(s.n)), rows, s.n, ns)
-		},
-	}
-}
-
-// apart are the columns of a matrix as matrices of ns columns, one after the other.
-func apart(x []float32, rows int, ns []int) (list []float32) {
-	width, column := len(x)/rows, 0
-	for _, n := range ns {
-		for row := range rows {
-			list = append(list, x[row*width+column:][:n]...)
-		}
-		column += n
-	}
-	return list
-}
-
-// together is the opposite of apart, for floats as bytes.
-func together(x []byte, rows, width int, ns []int) []byte {
-	out, column := make([]byte, len(x)), 0
-	for _, n := range ns {
-		for row := range rows {
-			copy(out[4*(row*width+column):], x[:4*n])
-			x = x[4*n:]
-		}
-		column += n
-	}
-	return out
-}
-
-// productRun are the inputs of a product, on the device.
+// productRun are the inputs of a product.
 type productRun struct {
-	b             *bed
-	to            gpu.DType
-	shape         productShape
-	in, w, out    *driver.Memory
-	bias, count   uint64
-	accumulate    bool
-	old           []float32
-	rows          int
-	work, arrived uint64
+	b          *bed
+	to         gpu.DType
+	shape      productShape
+	in         *driver.Memory
+	w          []byte
+	bias, old  []float32
+	accumulate bool
 }
 
 func newProduct(b *bed, to gpu.DType, s productShape, biased, accumulate bool) *productRun {
 	p := &productRun{b: b, to: to, shape: s, accumulate: accumulate}
 	if s == edgeProduct {
 		in, w := b.edges(to, s.k)
-		p.in, p.w = put(b, in), put(b, w)
+		p.in, p.w = put(b, in), w
 	} else if s == wideProduct {
-		p.in, p.w = put(b, b.wide(to, mostRows*s.k)), put(b, b.wide(to, s.n*s.k))
+		p.in, p.w = put(b, b.wide(to, mostRows*s.k)), b.wide(to, s.n*s.k)
 	} else {
-		p.in, p.w = put(b, b.elements(to, mostRows*s.k, 1)), put(b, b.elements(to, s.n*s.k, 0.1))
+		p.in, p.w = put(b, b.elements(to, mostRows*s.k, 1)), b.elements(to, s.n*s.k, 0.1)
 	}
 	bias := b.floats(s.n, 1)
 	if biased {
-		p.bias = address(b, bias)
+		p.bias = bias
 	}
 	p.old = b.floats(mostRows*s.n, 1)
 	return p
@@ -206,57 +162,66 @@ func (b *bed) edges(to gpu.DType, k int) (in, w []byte) {
 	return fill(mostRows, 1), fill(edgeProduct.n, 2)
 }
 
-// start prepares for some rows.
-func (p *productRun) start(rows, parts int) {
-	b := p.b
-	p.rows, p.count = rows, address(b, []int32{int32(rows)})
-	p.out = b.room(4 * int64(rows) * int64(p.shape.n))
-	if p.accumulate {
-		n := copy(b.pinned.Bytes(), bytesOf(p.old[:rows*p.shape.n]))
-		b.must(b.stream.Upload(p.out, 0, b.pinned, 0, int64(n)))
-		b.must(b.stream.Synchronize())
+// gemm computes some rows. The columns are those of one matrix, or of three, one after the other.
+func (p *productRun) gemm(g gemm, rows, parts, matrices int) []byte {
+	b, k := p.b, p.shape.k
+	columns := []int{p.shape.n}
+	if matrices == 3 {
+		columns = []int{p.shape.n / 2, p.shape.n / 3, p.shape.n - p.shape.n/2 - p.shape.n/3}
 	}
-	if parts > 1 {
-		p.work = b.room(new(splits).productWork(per(rows, 128)*128, p.shape.n, p.shape.k)).Address()
-		p.arrived = b.counters(per(rows, 64) * per(p.shape.n, 128))
-	}
-}
-
-func (p *productRun) arguments() []uint64 {
-	return []uint64{p.count, p.in.Address(), p.w.Address(), p.bias, p.out.Address(), uint64(p.shape.n), uint64(p.shape.k), flag(p.accumulate)}
-}
-
-// several are the arguments before K of a kernel that multiplies up to three matrices, here the
-// first ns[0] columns of the product, the next ns[1], and the next ns[2]. Its outputs lie one
-// after the other.
-func (p *productRun) several(ns ...int) []uint64 {
-	list := make([]uint64, 14)
-	list[0], list[1] = p.count, p.in.Address()
-	column := 0
-	for i, n := range ns {
-		list[2+i] = p.w.Address() + 2*uint64(column*p.shape.k)
-		if p.bias != 0 {
-			list[5+i] = p.bias + 4*uint64(column)
+	var w, bias, out, n [3]uint64
+	var outs []*driver.Memory
+	from := 0
+	for i, c := range columns {
+		w[i], n[i] = put(b, p.w[2*from*k:2*(from+c)*k]).Address(), uint64(c)
+		if p.bias != nil {
+			bias[i] = address(b, p.bias[from:from+c])
 		}
-		list[8+i] = p.out.Address() + 4*uint64(column*p.rows)
-		list[11+i] = uint64(n)
-		column += n
+		o := b.room(4 * int64(rows) * int64(c))
+		outs, out[i] = append(outs, o), o.Address()
+		if p.accumulate {
+			old := make([]float32, 0, rows*c)
+			for r := range rows {
+				old = append(old, p.old[r*p.shape.n+from:][:c]...)
+			}
+			size := copy(b.pinned.Bytes(), bytesOf(old))
+			b.must(b.stream.Upload(o, 0, b.pinned, 0, int64(size)))
+			b.must(b.stream.Synchronize())
+		}
+		if g.maps {
+			w[i] = b.tile(p.to, w[i], c, k)
+		}
+		from += c
 	}
-	return list
-}
-
-func (p *productRun) gemm(g gemm, parts int) {
-	name, arguments := g.name+"_"+typeName(p.to), p.arguments()
-	if g.several {
-		arguments = append(p.several(p.shape.n), arguments[6:]...)
-	}
-	if g.splits {
-		arguments = append(arguments, p.work, p.arrived)
-	}
+	in := p.in.Address()
 	if g.maps {
-		arguments[1], arguments[2] = p.b.tile(p.to, p.in.Address(), mostRows, p.shape.k), p.b.tile(p.to, p.w.Address(), p.shape.n, p.shape.k)
+		in = b.tile(p.to, in, mostRows, k)
 	}
-	p.b.run(name, driver.Dim{X: goldenSplits.blocks(g, g.of(p.shape.n)), Y: per(p.rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
+	name, count, tiles := g.name+"_"+typeName(p.to), address(b, []int32{int32(rows)}), g.of(columns...)
+	arguments := slices.Concat([]uint64{count, in}, w[:], bias[:], out[:], n[:], []uint64{uint64(k), flag(p.accumulate)})
+	grid := driver.Dim{X: goldenSplits.blocks(g, tiles), Y: per(rows, g.tile)}
+	if g.splits {
+		grid = driver.Dim{X: tiles * per(rows, g.tile), Z: parts}
+		var work, arrived uint64
+		if parts > 1 {
+			work, arrived = b.room(productWork(g, rows, tiles, k, parts)).Address(), b.counters(tiles*per(rows, g.tile))
+		}
+		arguments = append(arguments, work, arrived)
+	}
+	b.run(name, grid, g.block, dynamicShared(name), arguments...)
+	if matrices == 1 {
+		return b.get(outs[0], 4*int64(rows)*int64(p.shape.n))
+	}
+	whole := make([]byte, 4*rows*p.shape.n)
+	from = 0
+	for i, c := range columns {
+		part := b.get(outs[i], 4*int64(rows)*int64(c))
+		for r := range rows {
+			copy(whole[4*(r*p.shape.n+from):], part[4*r*c:4*(r+1)*c])
+		}
+		from += c
+	}
+	return whole
 }
 
 // tile puts the description of a matrix for TMA on the device.
@@ -267,7 +232,7 @@ func (b *bed) tile(to gpu.DType, matrix uint64, rows, k int) uint64 {
 		elements = driver.Float16Elements
 	}
 	encoded, err := b.device.EncodeTile(driver.Tile{Type: elements, Address: matrix, Sizes: []uint64{uint64(k), uint64(rows)},
-		Strides: []uint64{2 * uint64(k)}, Box: []uint32{64, 128}, Swizzle: 128})
+		Strides: []uint64{2 * uint64(k)}, Box: []uint32{boxColumns, boxRows}, Swizzle: boxSwizzle})
 	b.must(err)
 	return put(b, encoded[:]).Address()
 }

@@ -24,43 +24,33 @@ const (
 // a step of each size starts.
 func (m *meter) products() {
 	for _, s := range []struct {
-		what string
-		n, k int
+		what    string
+		k       int
+		columns []int
 	}{
-		{"q, o", largeHidden, largeHidden}, {"k, v", largeKV * largeHead, largeHidden}, {"gate, up", largeMLP, largeHidden},
-		{"down", largeHidden, largeMLP}, {"logits", largeVocab, largeHidden},
+		{"o", largeHidden, []int{largeHidden}}, {"k", largeHidden, []int{largeKV * largeHead}},
+		{"q, k, v", largeHidden, []int{largeHidden, largeKV * largeHead, largeKV * largeHead}},
+		{"up", largeHidden, []int{largeMLP}}, {"gate, up", largeHidden, []int{largeMLP, largeMLP}},
+		{"down", largeMLP, []int{largeHidden}}, {"logits", largeHidden, []int{largeVocab}},
 	} {
-		n, k := m.by(s.n), m.by(s.k)
-		for _, rows := range []int{1, 8, 16, 64, 256, 4096} {
-			if s.what == "logits" && rows > 256 {
+		k, n := m.by(s.k), 0
+		var columns []int
+		for _, c := range s.columns {
+			columns = append(columns, m.by(c))
+			n += m.by(c)
+		}
+		for _, rows := range []int{1, 8, 16, 32, 64, 128, 256, 512, 4096} {
+			if s.what == "logits" && rows > 256 || len(columns) > 1 && rows <= 16 {
 				continue
 			}
 			rows = max(1, rows/m.scale)
-			w, in := m.rotating(2*int64(n)*int64(k)), m.blank(2*int64(rows)*int64(k)).Address()
-			out := m.take(4 * int64(rows) * int64(n))
-			count := address(m.bed, []int32{int32(rows)})
 			g := gemms[slices.IndexFunc(gemms, func(g gemm) bool {
-				return (g.rows == 0 || rows <= g.rows) && m.kernels.fits(g.name+"_bf16")
+				return (g.rows == 0 || rows <= g.rows) && g.isFor(n) && (len(columns) == 1 || g.splits) && m.kernels.fits(g.name+"_bf16")
 			})]
-			name, parts, extra := g.name+"_bf16", m.splits.product(g, rows, n, k), []uint64(nil)
-			if g.splits {
-				extra = []uint64{m.take(m.splits.productWork(per(rows, g.tile)*g.tile, n, k)).Address(), m.counters(per(rows, g.tile) * per(n, g.columns))}
-			}
-			if g.maps {
-				in = m.tile(gpu.BF16, in, rows, k)
-				for i := range w {
-					w[i] = m.tile(gpu.BF16, w[i], n, k)
-				}
-			}
-			took := m.each(func(run int) {
-				arguments := append([]uint64{count, in, w[run%len(w)], 0, out.Address(), uint64(n), uint64(k), 0}, extra...)
-				if g.several {
-					arguments = []uint64{count, in, w[run%len(w)], 0, 0, 0, 0, 0, out.Address(), 0, 0, uint64(n), 0, 0, uint64(k), 0}
-				}
-				m.start(name, driver.Dim{X: m.splits.blocks(g, g.of(n)), Y: per(rows, g.tile), Z: parts}, g.block, dynamicShared(name), arguments...)
-			})
+			took := m.each(m.product(g, rows, k, m.rotating(2*int64(n)*int64(k)), columns...))
+			parts := m.splits.product(g, rows, g.of(columns...), k)
 			bytes := 2*float64(n)*float64(k) + 2*float64(rows)*float64(k) + 4*float64(rows)*float64(n)
-			m.row(name, fmt.Sprintf("%s: %d rows, %d x %d, %d splits", s.what, rows, n, k, parts), took, bytes, 2*float64(rows)*float64(n)*float64(k))
+			m.row(g.name+"_bf16", fmt.Sprintf("%s: %d rows, %d x %d, %d splits", s.what, rows, n, k, parts), took, bytes, 2*float64(rows)*float64(n)*float64(k))
 			m.release()
 		}
 	}

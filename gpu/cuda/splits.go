@@ -4,31 +4,39 @@ package cuda
 
 import (
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cuda/driver"
 )
 
 // gemm is a kernel for products on tensor cores.
 type gemm struct {
 	name    string
 	rows    int  // at most, of a step
+	below   int  // it is for products with fewer columns; 0: for all
 	tile    int  // rows of a block
 	columns int  // of a block, or of what blocks that stay deal out
 	block   int  // threads
 	perSM   int  // blocks that a multiprocessor runs at once
 	splits  bool // it can give the segments of K to several blocks
 	maps    bool // it gets its matrices as tensor maps
-	several bool // it multiplies up to three matrices with one input
 	stays   bool // a block takes one tile after the other
 }
 
-// gemms are in the order in which they are tried: of those that the GPU has, the first one
-// with enough rows is taken. All give the same bits.
+// gemms are in the order in which they are tried: of those that the GPU has and that are for
+// so many columns, the first one with enough rows is taken. All give the same bits.
 var gemms = []gemm{
-	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, perSM: 1, several: true, stays: true},
-	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, several: true, stays: true},
+	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, perSM: 1, stays: true},
+	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, stays: true},
+	{name: "gemm_wgmma64", rows: 64, below: 8193, tile: 64, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma64w", rows: 64, tile: 64, columns: 128, block: 288, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma128", rows: 256, below: 8193, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma128", rows: 128, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma256", tile: 256, columns: 128, block: 384, perSM: 1, splits: true, maps: true, stays: true},
 	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
-	{name: "gemm_wgmma", tile: 128, columns: 128, block: 384, perSM: 1, splits: true, maps: true},
 	{name: "gemm128", tile: 128, columns: 128, block: 256, perSM: 1, splits: true},
 }
+
+// isFor reports whether a kernel is for products with so many columns.
+func (g gemm) isFor(columns int) bool { return g.below == 0 || columns < g.below }
 
 // of is how many tiles matrices with so many columns have in a row of tiles.
 func (g gemm) of(columns ...int) (tiles int) {
@@ -64,13 +72,14 @@ type splits struct {
 	context         int // positions that a row of the page table has
 }
 
-// product is for a product of rows x k with k x n.
-func (s splits) product(g gemm, rows, n, k int) int {
-	segments, tiles := per(k, productSegment), per(n, g.columns)*per(rows, g.tile)
-	if !g.splits || s.productWork(per(rows, g.tile)*g.tile, n, k) > mostWork {
+// product is for a product of rows x k with matrices of so many tiles of columns.
+func (s splits) product(g gemm, rows, tiles, k int) int {
+	segments, slots := per(k, productSegment), s.multiprocessors*g.perSM
+	parts := min(segments, slots/(tiles*max(1, per(rows, g.tile))))
+	if !g.splits || parts <= 1 || productWork(g, rows, tiles, k, parts) > mostWork {
 		return 1
 	}
-	return max(1, min(segments, s.multiprocessors*g.perSM/tiles))
+	return per(segments, per(segments, parts)) // without parts that have nothing to do
 }
 
 // blocks is how many are started for tiles.
@@ -81,8 +90,35 @@ func (s splits) blocks(g gemm, tiles int) int {
 	return tiles
 }
 
-func (s splits) productWork(rows, n, k int) int64 {
-	return 4 * int64(per(k, productSegment)) * int64(rows) * int64(n)
+// productWork is the memory for the sums of segments: see kernels/tensor_many.cuh.
+func productWork(g gemm, rows, tiles, k, parts int) int64 {
+	segments := per(k, productSegment)
+	slots := segments - per(segments, parts) + 1
+	return 4 * int64(slots) * int64(tiles*per(rows, g.tile)) * int64(g.tile*g.columns)
+}
+
+// productNeeds is the memory that products of at most so many rows share: see needs.
+func (s splits) productNeeds(most, k int, columns ...int) (work int64, counters int) {
+	for _, g := range gemms {
+		for rows := min(g.tile, most); g.splits; rows = min(rows+g.tile, most) {
+			if parts := s.product(g, rows, g.of(columns...), k); parts > 1 {
+				work = max(work, productWork(g, rows, g.of(columns...), k, parts))
+				counters = max(counters, per(rows, g.tile)*g.of(columns...))
+			}
+			if rows == most {
+				break
+			}
+		}
+	}
+	return work, counters
+}
+
+// productGrid is how a product is started.
+func (s splits) productGrid(g gemm, rows, tiles, k int) driver.Dim {
+	if !g.splits {
+		return driver.Dim{X: s.blocks(g, tiles), Y: min(per(rows, g.tile), mostRowBlocks)}
+	}
+	return driver.Dim{X: s.blocks(g, tiles*per(rows, g.tile)), Z: s.product(g, rows, tiles, k)}
 }
 
 // decode is for attention of tokens that are alone in their sequences.
@@ -114,20 +150,11 @@ func (s splits) needs(p *gpu.Program, stepTokens, tile int) (work int64, counter
 	for _, op := range p.Ops {
 		switch op := op.(type) {
 		case gpu.Linear:
-			n, k, most := p.Buffers[op.Out].Width, p.Buffers[op.In].Width, stepTokens
+			most := stepTokens
 			if p.Buffers[op.In].PerOutput {
 				most = tile
 			}
-			for _, g := range gemms {
-				for rows := min(g.tile, most); g.splits; rows = min(rows+g.tile, most) {
-					if s.product(g, rows, n, k) > 1 {
-						add(s.productWork(rows, n, k), per(rows, g.tile)*per(n, g.columns))
-					}
-					if rows == most {
-						break
-					}
-				}
-			}
+			add(s.productNeeds(most, p.Buffers[op.In].Width, p.Buffers[op.Out].Width))
 		case gpu.Attention:
 			for rows := 1; rows <= stepTokens && s.decode(rows, op.Heads, p.KV) > 1; rows++ {
 				add(s.decodeWork(rows, op.Heads, p.KV), rows*p.KV.Heads*per(op.Heads/p.KV.Heads, decodeRows))

@@ -35,7 +35,7 @@ func (c *compiler) tensor(i, end int) int {
 		return c.ropeAndStore(op, i, end)
 	case gpu.Linear:
 		if to, is := c.model.rounds(op); is {
-			c.product(op, to)
+			c.product(to, op)
 			return 1
 		}
 	case gpu.Attention:
@@ -57,41 +57,58 @@ func (c *compiler) round(b gpu.Buffer, to gpu.DType, f form) {
 	c.fresh[b] = to
 }
 
-// product adds a Linear, after rounding its input unless that is done.
-func (c *compiler) product(op gpu.Linear, to gpu.DType) {
-	n, k := c.width(op.Out), c.width(op.In)
-	if c.fresh[op.In] != to {
-		c.round(op.In, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(per(k, perRow)),
-			arguments: []uint64{c.count(op.In), c.pool.buffer(op.In), c.pool.twin(op.In), uint64(k), uint64(k)}})
+// product adds up to three Linears with the same input, type and accumulation as one launch,
+// after rounding the input unless that is done.
+func (c *compiler) product(to gpu.DType, ops ...gpu.Linear) {
+	in, k := ops[0].In, c.width(ops[0].In)
+	if c.fresh[in] != to {
+		c.round(in, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(per(k, perRow)),
+			arguments: []uint64{c.count(in), c.pool.buffer(in), c.pool.twin(in), uint64(k), uint64(k)}})
 	}
 	var l launch
+	var columns []int
+	total := 0
+	for _, op := range ops {
+		columns = append(columns, c.width(op.Out))
+		total += c.width(op.Out)
+	}
 	for _, g := range gemms {
 		name := g.name + "_" + typeName(to)
-		if !c.model.kernels.fits(name) || g.maps && c.model.options.Ampere {
+		if !c.model.kernels.fits(name) || g.maps && c.model.options.Ampere || !g.isFor(total) {
 			continue
 		}
-		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name),
-			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: c.pool.splits.blocks(g, g.of(n)), Y: min(per(rows, g.tile), mostRowBlocks), Z: c.pool.splits.product(g, rows, n, k)}
-			}}
-		in, w := c.pool.twin(op.In), c.model.weights.address(op.W)
-		if g.maps {
-			in, w = c.maps.of(to, in, c.pool.rows(c.model.program.Buffers[op.In]), k), c.maps.of(to, w, n, k)
-		}
-		f.arguments = []uint64{c.count(op.In), in, w, c.bias(op.Bias), c.pool.buffer(op.Out), uint64(n), uint64(k), flag(op.Accumulate)}
-		if g.several {
-			f.arguments = []uint64{c.count(op.In), in, w, 0, 0, c.bias(op.Bias), 0, 0, c.pool.buffer(op.Out), 0, 0, uint64(n), 0, 0, uint64(k), flag(op.Accumulate)}
-		}
-		if g.splits {
-			f.arguments = append(f.arguments, c.pool.work.Address(), c.pool.arrived.Address())
-		}
+		tiles := g.of(columns...)
+		f := form{rows: g.rows, function: c.kernel(name), block: g.block, shared: dynamicShared(name), arguments: c.productArguments(g, to, ops),
+			grid: func(rows int) driver.Dim { return c.pool.splits.productGrid(g, rows, tiles, k) }}
 		if l.forms = append(l.forms, f); g.rows == 0 {
 			break
 		}
 	}
 	l.forms[len(l.forms)-1].rows = 0
 	c.list = append(c.list, l)
-	delete(c.fresh, op.Out)
+	for _, op := range ops {
+		delete(c.fresh, op.Out)
+	}
+}
+
+// productArguments are those of a kernel for products.
+func (c *compiler) productArguments(g gemm, to gpu.DType, ops []gpu.Linear) []uint64 {
+	in, k := c.pool.twin(ops[0].In), c.width(ops[0].In)
+	var w, bias, out, n [3]uint64
+	for i, op := range ops {
+		w[i], bias[i], out[i], n[i] = c.model.weights.address(op.W), c.bias(op.Bias), c.pool.buffer(op.Out), uint64(c.width(op.Out))
+		if g.maps {
+			w[i] = c.maps.of(to, w[i], int(n[i]), k)
+		}
+	}
+	if g.maps {
+		in = c.maps.of(to, in, c.pool.rows(c.model.program.Buffers[ops[0].In]), k)
+	}
+	list := slices.Concat([]uint64{c.count(ops[0].In), in}, w[:], bias[:], out[:], n[:], []uint64{uint64(k), flag(ops[0].Accumulate)})
+	if g.splits {
+		list = append(list, c.pool.work.Address(), c.pool.arrived.Address())
+	}
+	return list
 }
 
 const ropeStoreBlock = 256 // threads; a warp has a head

@@ -31,7 +31,7 @@ const mapBytes = 128
 
 // Box of a copy: see kernels/tensor_gemm_wgmma.cu.
 const (
-	boxRows    = 128
+	boxRows    = 64
 	boxColumns = 64
 	boxSwizzle = 128
 )

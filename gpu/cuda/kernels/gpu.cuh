@@ -236,29 +236,50 @@ template <int N>
 DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
-// d += a b, or d = a b: 64 x 128, d[4j + c] as in mma for columns from 8j on.
-#define TROUPE_WGMMA(type)                                                                                                    \
-  DEVICE void wgmma_##type(float (&d)[64], uint64_t a, uint64_t b, bool accumulate = true) {                                  \
-    asm volatile(                                                                                                             \
-        "{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." #type "." #type " {"            \
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "                \
-        "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "                \
-        "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "                \
-        "%62, %63"                                                                                                            \
-        "}, %64, %65, p, 1, 1, 0, 0; }"                                                                                       \
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),         \
-          "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),              \
-          "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),             \
-          "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),             \
-          "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),             \
-          "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),             \
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),             \
-          "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])                           \
-        : "l"(a), "l"(b), "r"(int(accumulate)));                                                                              \
+// d += a b, or d = a b: 64 x 2R for R registers, d[4j + c] as in mma for columns from 8j on.
+#define TROUPE_D8(i)                                                                                                        \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define TROUPE_D32(i) TROUPE_D8(i), TROUPE_D8(i + 8), TROUPE_D8(i + 16), TROUPE_D8(i + 24)
+#define TROUPE_R32                                                                                                  \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, " \
+  "%24, %25, %26, %27, %28, %29, %30, %31"
+#define TROUPE_R64                                                                                                        \
+  TROUPE_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, " \
+  "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define TROUPE_R128                                                                                                          \
+  TROUPE_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, "    \
+  "%85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, "     \
+  "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "        \
+  "%126, %127"
+#define TROUPE_WGMMA(type, registers, columns, list, a_at, b_at, scale_at, ...)                                                      \
+  DEVICE void wgmma_##type(float (&d)[registers], uint64_t a, uint64_t b, bool accumulate = true) {                                 \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %" scale_at ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." #type "." \
+                 #type " {" list "}, %" a_at ", %" b_at ", p, 1, 1, 0, 0; }"                                                        \
+                 : __VA_ARGS__                                                                                                      \
+                 : "l"(a), "l"(b), "r"(int(accumulate)));                                                                           \
   }
-TROUPE_WGMMA(bf16)
-TROUPE_WGMMA(f16)
+TROUPE_WGMMA(bf16, 32, "64", TROUPE_R32, "32", "33", "34", TROUPE_D32(0))
+TROUPE_WGMMA(f16, 32, "64", TROUPE_R32, "32", "33", "34", TROUPE_D32(0))
+TROUPE_WGMMA(bf16, 64, "128", TROUPE_R64, "64", "65", "66", TROUPE_D32(0), TROUPE_D32(32))
+TROUPE_WGMMA(f16, 64, "128", TROUPE_R64, "64", "65", "66", TROUPE_D32(0), TROUPE_D32(32))
+TROUPE_WGMMA(bf16, 128, "256", TROUPE_R128, "128", "129", "130", TROUPE_D32(0), TROUPE_D32(32), TROUPE_D32(64), TROUPE_D32(96))
+TROUPE_WGMMA(f16, 128, "256", TROUPE_R128, "128", "129", "130", TROUPE_D32(0), TROUPE_D32(32), TROUPE_D32(64), TROUPE_D32(96))
+#undef TROUPE_D8
+#undef TROUPE_D32
+#undef TROUPE_R32
+#undef TROUPE_R64
+#undef TROUPE_R128
 #undef TROUPE_WGMMA
+
+// Registers go from warpgroups that need few to those that need many (9.7.17.5); sm_90a.
+template <int N>
+DEVICE void setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+DEVICE void setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
 
 DEVICE void nanosleep(unsigned ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 

@@ -8,7 +8,7 @@
 //   KERNEL(name)(params) {...}      a kernel; the line REGISTER(name); follows it
 //   KERNEL_THREADS(n, name)(...)    the same, started with exactly n threads a block
 //   KERNEL_BLOCKS(n, m, name)(...)  and with registers for m blocks on a multiprocessor
-//   DEVICE                          a function of kernels
+//   DEVICE                          a function of kernels; INLINE is for lambdas, after the parameters
 //   UNROLL, UNROLL_BY(n)            before a loop: unroll it wholly, or n times
 //   SHARED(type, name, [N])         static shared memory, undefined at the start of a block
 //   here(x) is x, but what is computed from it is computed at this place: registers matter more than a few instructions
@@ -33,9 +33,10 @@
 //     arrives, mbarrier_wait(b, parity) until the phase of that parity is over; uint64_t *b in shared memory
 //   tma_load_2d(shared, map, b, x, y): a tile of a TensorMap; its bytes count at mbarrier b
 //   wgmma_matrix(shared, leading, stride, swizzle) describes an operand; wgmma_bf16(d, a, b, accumulate), wgmma_f16:
-//     float d[64]; wgmma_fence() before products, wgmma_commit(), wgmma_wait<N>()
+//     float d[32], d[64] or d[128]; wgmma_fence() before products, wgmma_commit(), wgmma_wait<N>()
 //   byte_perm(a, b, selector): bytes of a (0 to 3) and b (4 to 7), by the selector's four lowest digits of 4 bits
 //   sub_bf16x2(a, b): a - b of pairs of bfloat16, rounded once
+//   setmaxnreg_dec<N>(), setmaxnreg_inc<N>(): registers of the threads of a warpgroup; sm_90a
 //   __popc, __popcll, __clz, __clzll, __ffs, __umulhi, __umul64hi, nanosleep(ns)
 #pragma once
 
@@ -49,5 +50,7 @@ DEVICE int here(int x) { return x; }
 #else
 #include "gpu.cuh"
 #endif
+
+#define INLINE __attribute__((always_inline))
 
 constexpr unsigned ALL_LANES = 0xffffffffu;

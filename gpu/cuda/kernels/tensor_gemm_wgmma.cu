@@ -1,156 +1,230 @@
-// gemm_wgmma: out = in W^T + bias, or out += it, for many rows on Hopper: tiles of 128 rows and 128 columns.
+// gemm_wgmma: out = in W^T + bias, or out += it, for many rows on Hopper: tiles of 64, 128 or 256 rows.
 //
-// Shapes: as gemm (tensor_gemm.cu), but in and w come as tensor maps: dimensions (k, rows) and (k, n), boxes of 64 x 128
+// Shapes: as gemm (tensor_gemm.cu), but in and w_i come as tensor maps: dimensions (k, rows) and (k, n_i), boxes of 64 x 64
 //   elements, swizzle of 128 bytes, zeros outside. The map of in may have more rows than the step.
 // Order of sums: as gemm, with the same bits.
-// Launch: grid (ceil(n / 128), any number of row tiles, splits), block 384, dynamic shared memory 132,096 bytes. sm_90a only.
+// Launch: grid (any number of blocks up to that of tiles, 1, splits). sm_90a only.
 //
-// One thread of the first warpgroup fills the stages by TMA. The other two warpgroups multiply 64 rows each. Stages go
-// back and forth through two mbarriers each: full counts bytes, empty the warps that have read it.
+// | kernel | rows x columns of a tile | threads | dynamic shared memory | blocks on a multiprocessor |
+// |---|---|---|---|---|
+// | gemm_wgmma64 | 64 x 64 | 160 | 99,328 | 2 |
+// | gemm_wgmma64w | 64 x 128 | 288 | 99,328 | 2 |
+// | gemm_wgmma128 | 128 x 64 | 160 | 99,328 | 2 |
+// | gemm_wgmma256 | 256 x 128 | 384 | 214,016 | 1 |
 //
-// | version | what | time |
+// The weights are the operand with 64 rows: each warpgroup multiplies 64 of them, so that few tokens fill the other
+// operand. One thread of the last warp fills the stages by TMA, and goes on to the next tile while outputs are written.
+// Stages go back and forth through two mbarriers each: full counts bytes, empty the warps that have read it. Tiles of 256
+// rows have no room in registers for all totals of segments: half of them lie in shared memory.
+//
+// | version | what | H200, bf16 |
 // |---|---|---|
-// | 1 | m64n128k16, 4 stages of 64, totals of segments in registers | not measured |
-#include "tensor.cuh"
+// | 1 | 128 x 128, m64n128k16, 4 stages of 64, totals in registers | 4096 rows, 14336 x 4096: 412 TFLOP/s, 4096 x 14336: 605; 256 rows, 4096 x 4096: 80.3 us |
+// | 2 | weights as the first operand, tiles by rows, persistent blocks, several matrices, sums of segments as vectors | not measured |
+#include "tensor_many.cuh"
 
 #if defined(TROUPE_EMULATION) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 namespace gemm_wgmma {
 
-constexpr int ROWS = 128, COLUMNS = 128, STAGES = 4, CHUNKS = SEGMENT / TILE_K, GROUP = 128; // threads of a warpgroup
-constexpr int IN_BYTES = ROWS * ROW_BYTES, STAGE_BYTES = IN_BYTES + COLUMNS * ROW_BYTES;
+constexpr int CHUNKS = SEGMENT / TILE_K, GROUP = 128; // threads of a warpgroup
+constexpr int BOX = 64, BOX_BYTES = BOX * ROW_BYTES;
 
+// Form is a shape of tiles: of ROWS tokens, and of BOX weights for each of the GROUPS warpgroups. A thread has KEPT totals
+// in registers. AHEAD: products of the next stage begin before those of a stage are done. FILLING threads come after those
+// that multiply. JOINED vectors of a slot, or of
+// old values, are read at once.
+template <int ROWS_, int GROUPS_, int STAGES_, int KEPT_, bool AHEAD_, int FILLING_>
+struct Form {
+  static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, STAGES = STAGES_, KEPT = KEPT_;
+  static constexpr bool AHEAD = AHEAD_;
+  static constexpr int FILLING = FILLING_, JOINED = FILLING == 32 && GROUPS > 1 ? 2 : 4;
+  static constexpr int COLUMNS = GROUPS * BOX, SUMS = ROWS / 2, VECTORS = SUMS / 4, THREADS = GROUPS * GROUP;
+  static constexpr int W_BYTES = GROUPS * BOX_BYTES, STAGE_BYTES = W_BYTES + ROWS * ROW_BYTES;
+};
+
+template <class F>
 struct Barriers {
-  uint64_t full[STAGES], empty[STAGES];
+  uint64_t full[F::STAGES], empty[F::STAGES];
 };
 
-struct Args {
-  const TensorMap *in, *w;
-  const float *bias;
-  float *out;
-  int rows, n, k, accumulate;
-  float *work;
-};
+using Product = many::Product<const TensorMap *>;
+using Tile = many::Tile<const TensorMap *>;
 
-// Chunks are counted over all tiles of a block.
-DEVICE int stage_of(int chunk) { return chunk % STAGES; }
-DEVICE unsigned parity_of(int chunk) { return chunk / STAGES % 2; }
+// Turn is a stage, and the parity of its barriers' phase. It goes on over all tiles of a block.
+struct Turn {
+  int stage;
+  unsigned parity;
+};
+template <class F>
+DEVICE void advance(Turn &t) {
+  t.stage = t.stage + 1 < F::STAGES ? t.stage + 1 : 0;
+  if (t.stage == 0) t.parity ^= 1;
+}
+template <class F>
+DEVICE int before(const Turn &t) { return t.stage ? t.stage - 1 : F::STAGES - 1; }
 
 DEVICE uint64_t matrix(const unsigned char *tile) { return wgmma_matrix(tile, 16, 8 * ROW_BYTES, ROW_BYTES); }
 
-template <class T>
-DEVICE void product(float (&d)[64], uint64_t a, uint64_t b) {
+template <class T, int N>
+DEVICE void product(float (&d)[N], uint64_t a, uint64_t b, bool accumulate) {
   if constexpr (__is_same(T, bf16)) {
-    wgmma_bf16(d, a, b);
+    wgmma_bf16(d, a, b, accumulate);
   } else {
-    wgmma_f16(d, a, b);
+    wgmma_f16(d, a, b, accumulate);
   }
 }
 
-// fill copies the chunks of one tile.
-DEVICE void fill(const Args &args, unsigned char *memory, Barriers &barriers, int &next, int row, int column, int k0, int chunks) {
-  for (int i = 0; i < chunks; i++, next++) {
-    int s = stage_of(next);
-    mbarrier_wait(&barriers.empty[s], parity_of(next) ^ 1);
-    mbarrier_expect_tx(&barriers.full[s], STAGE_BYTES);
-    tma_load_2d(memory + s * STAGE_BYTES, args.in, &barriers.full[s], k0 + i * TILE_K, row);
-    tma_load_2d(memory + s * STAGE_BYTES + IN_BYTES, args.w, &barriers.full[s], k0 + i * TILE_K, column);
-  }
-}
-
-// each calls f(row, column, sum) for the outputs of a thread that exist. row and column are the tile's first.
+// fill copies the chunks of one tile. Boxes of tokens beyond the last one stay as they are.
 template <class F>
-DEVICE void each(const Args &args, int row, int column, const float (&sum)[64], F f) {
-  int thread = here(threadIdx.x) - GROUP, lane = thread % 32;
-  row += thread / 32 * 16 + lane / 4;
-  column += lane % 4 * 2;
-  UNROLL
-  for (int j = 0; j < 16; j++)
+DEVICE void fill(const Product &p, const Tile &t, unsigned char *memory, Barriers<F> &barriers, Turn &turn, int k0, int chunks) {
+  int boxes = many::per(lesser(p.rows - t.row, F::ROWS), BOX);
+  for (int i = 0; i < chunks; i++, advance<F>(turn)) {
+    int s = turn.stage, k = k0 + i * TILE_K;
+    unsigned char *stage = memory + s * F::STAGE_BYTES;
+    mbarrier_wait(&barriers.empty[s], turn.parity ^ 1);
+    mbarrier_expect_tx(&barriers.full[s], F::W_BYTES + boxes * BOX_BYTES);
     UNROLL
-    for (int c = 0; c < 4; c++) {
-      int r = row + c / 2 * 8, i = column + j * 8 + c % 2;
-      if (r < args.rows && i < args.n) f(r, i, sum[4 * j + c]);
-    }
+    for (int b = 0; b < F::GROUPS; b++) tma_load_2d(stage + b * BOX_BYTES, t.matrix.w, &barriers.full[s], k, t.column + b * BOX);
+    for (int b = 0; b < boxes; b++) tma_load_2d(stage + F::W_BYTES + b * BOX_BYTES, p.in, &barriers.full[s], k, t.row + b * BOX);
+  }
 }
 
-// multiply computes 64 rows of one tile: into out, or each segment into work if it is split.
-template <class T>
-DEVICE void multiply(const Args &args, unsigned char *memory, Barriers &barriers, int &next, int row, int column, int from, int chunks, bool split) {
-  int half = threadIdx.x / GROUP - 1;
+// at is where element c of vector v belongs, from the first one of a thread.
+constexpr auto at = [](int v, int c) INLINE { return many::At{v * 8 + c % 2, c / 2 * 8}; };
+DEVICE many::At first_of(const Tile &t) {
+  int thread = here(threadIdx.x), lane = thread % 32;
+  return {t.row + lane % 4 * 2, t.column + thread / 32 * 16 + lane / 4};
+}
+
+// multiply computes a part of a tile: into out, or into work if it is split.
+template <class F, class T>
+DEVICE void multiply(const Product &p, const Tile &t, unsigned char *memory, Barriers<F> &barriers, Turn &turn, many::Part part, int chunks, int tile, int tiles) {
+  int group = threadIdx.x / GROUP;
   bool tells = threadIdx.x % 32 == 0;
-  float total[64] = {}, acc[64];
-  for (int first = 0; first < chunks; first += CHUNKS) { // a segment
+  many::Vector kept[F::KEPT / 4] = {};
+  many::Vector *stored = (many::Vector *)(memory + F::STAGES * F::STAGE_BYTES) + threadIdx.x; // the other totals
+  float acc[F::SUMS] = {};
+  auto vector = [&](int v) INLINE { return many::Vector{acc[4 * v], acc[4 * v + 1], acc[4 * v + 2], acc[4 * v + 3]}; };
+  auto add = [&](many::Vector &to, int v) INLINE {
     UNROLL
-    for (int j = 0; j < 64; j++) acc[j] = 0;
-    for (int i = first; i < lesser(first + CHUNKS, chunks); i++, next++) {
-      int s = stage_of(next);
-      mbarrier_wait(&barriers.full[s], parity_of(next));
-      unsigned char *rows = memory + s * STAGE_BYTES + half * 64 * ROW_BYTES, *columns = memory + s * STAGE_BYTES + IN_BYTES;
+    for (int c = 0; c < 4; c++) to.x[c] = fadd(to.x[c], acc[4 * v + c]);
+  };
+  for (int first = 0; first < chunks; first += CHUNKS) { // a segment
+    for (int i = first; i < lesser(first + CHUNKS, chunks); i++, advance<F>(turn)) {
+      int s = turn.stage;
+      mbarrier_wait(&barriers.full[s], turn.parity);
+      unsigned char *weights = memory + s * F::STAGE_BYTES + group * BOX_BYTES, *tokens = memory + s * F::STAGE_BYTES + F::W_BYTES;
       wgmma_fence();
       UNROLL
-      for (int step = 0; step < TILE_K / 16; step++) product<T>(acc, matrix(rows + step * 32), matrix(columns + step * 32));
+      for (int step = 0; step < TILE_K / 16; step++) product<T>(acc, matrix(weights + step * 32), matrix(tokens + step * 32), step > 0 || i > first);
       wgmma_commit();
-      if (i > first) { // the products of the stage before are done
+      if constexpr (!F::AHEAD) {
+        wgmma_wait<0>();
+        if (tells) mbarrier_arrive(&barriers.empty[s]);
+      } else if (i > first) { // the products of the stage before are done
         wgmma_wait<1>();
-        if (tells) mbarrier_arrive(&barriers.empty[stage_of(next + STAGES - 1)]);
+        if (tells) mbarrier_arrive(&barriers.empty[before<F>(turn)]);
       }
     }
-    wgmma_wait<0>();
-    if (tells) mbarrier_arrive(&barriers.empty[stage_of(next + STAGES - 1)]);
-    if (split) {
-      int64_t segment = from + first / CHUNKS;
-      each(args, row, column, acc, [&](int r, int c, float x) { args.work[(segment * args.rows + r) * args.n + c] = x; });
+    if constexpr (F::AHEAD) {
+      wgmma_wait<0>();
+      if (tells) mbarrier_arrive(&barriers.empty[before<F>(turn)]);
+    }
+    if (part.from > 0) {
+      many::Vector *to = many::place<F::VECTORS, F::THREADS>(p.work, slot_of(part, part.from + first / CHUNKS), tile, tiles, threadIdx.x);
+      UNROLL
+      for (int v = 0; v < F::VECTORS; v++) to[v * F::THREADS] = vector(v);
+      continue;
     }
     UNROLL
-    for (int j = 0; j < 64; j++) total[j] = fadd(total[j], acc[j]);
+    for (int v = 0; v < F::KEPT / 4; v++) add(kept[v], v);
+    UNROLL
+    for (int v = F::KEPT / 4; v < F::VECTORS; v++) {
+      many::Vector x = first > 0 ? stored[(v - F::KEPT / 4) * F::THREADS] : many::Vector{};
+      add(x, v);
+      stored[(v - F::KEPT / 4) * F::THREADS] = x;
+    }
   }
-  if (!split) each(args, row, column, total, [&](int r, int c, float x) { finish(x, args.bias, args.out + int64_t(r) * args.n + c, c, args.accumulate); });
+  auto total = [&](int v) INLINE { return v < F::KEPT / 4 ? kept[v] : stored[(v - F::KEPT / 4) * F::THREADS]; };
+  if (part.blocks == 1) {
+    constexpr int AT_ONCE = F::JOINED; // vectors
+    many::At begin = first_of(t);
+    float two[] = {many::bias_of(t.matrix, begin.column), many::bias_of(t.matrix, begin.column + 8)};
+    auto bias = [&](int c, int) INLINE { return two[c / 2]; };
+    UNROLL
+    for (int v = 0; v < F::VECTORS; v += AT_ONCE) {
+      many::Vector x[AT_ONCE];
+      UNROLL
+      for (int i = 0; i < AT_ONCE; i++) x[i] = total(v + i);
+      many::write<AT_ONCE>(t.matrix, p.rows, p.accumulate, x, v, begin.row, begin.column, at, bias);
+    }
+  } else if (part.from == 0) {
+    many::Vector *to = many::place<F::VECTORS, F::THREADS>(p.work, 0, tile, tiles, threadIdx.x);
+    UNROLL
+    for (int v = 0; v < F::VECTORS; v++) to[v * F::THREADS] = total(v);
+  }
 }
 
-template <class T>
-DEVICE void run(const Args &args, int32_t *arrived) {
+template <class F, class T>
+DEVICE void run(const Product &p) {
   DYNAMIC_SHARED(unaligned);
-  SHARED(Barriers, barriers, );
+  SHARED(Barriers<F>, barriers, );
   unsigned char *memory = unaligned + (1024 - shared_address(unaligned) % 1024) % 1024; // what the swizzle counts from
   if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; s++) {
+    for (int s = 0; s < F::STAGES; s++) {
       mbarrier_init(&barriers.full[s], 1);
-      mbarrier_init(&barriers.empty[s], 2 * GROUP / 32);
+      mbarrier_init(&barriers.empty[s], F::THREADS / 32);
     }
     mbarrier_fence_init();
   }
   __syncthreads();
-  int segments = segments_of(args.k), part = (segments + gridDim.z - 1) / gridDim.z, blocks = (segments + part - 1) / part;
-  int from = blockIdx.z * part, to = lesser(from + part, segments), column = blockIdx.x * COLUMNS;
-  if (from >= to) return;
-  int k0 = from * SEGMENT, chunks = (lesser(to * SEGMENT, args.k) - k0 + TILE_K - 1) / TILE_K;
-  int next = 0;
-  for (int row = blockIdx.y * ROWS; row < args.rows; row += gridDim.y * ROWS) {
-    if (threadIdx.x >= GROUP) {
-      multiply<T>(args, memory, barriers, next, row, column, from, chunks, blocks > 1);
-    } else if (threadIdx.x == 0) {
-      fill(args, memory, barriers, next, row, column, k0, chunks);
-    }
-    if (blocks == 1 || !arrive(arrived + row / ROWS * gridDim.x + blockIdx.x, blocks)) continue;
-    for (int i = threadIdx.x; i < ROWS * COLUMNS; i += 3 * GROUP) {
-      int r = row + i / COLUMNS, c = column + i % COLUMNS;
-      if (r >= args.rows || c >= args.n) continue;
-      float total = 0;
-      for (int64_t s = 0; s < segments; s++) total = fadd(total, args.work[(s * args.rows + r) * args.n + c]);
-      finish(total, args.bias, args.out + int64_t(r) * args.n + c, c, args.accumulate);
-    }
+  auto tiles = many::tiles_of<F::ROWS, F::COLUMNS>(p);
+  int count = tiles.rows * tiles.columns;
+  many::Part part = many::part_of(p.k);
+  if (part.from >= part.to) return;
+  int k0 = part.from * SEGMENT, chunks = many::per(lesser(part.to * SEGMENT, p.k) - k0, TILE_K);
+  Turn turn = {};
+  if (threadIdx.x >= F::THREADS) { // these threads know nothing of the sums, so that they need few registers
+    if constexpr (F::FILLING == GROUP) setmaxnreg_dec<24>();
+    if (threadIdx.x > F::THREADS) return;
+    for (int tile = blockIdx.x; tile < count; tile += gridDim.x) fill<F>(p, many::tile_at(p, tiles, tile), memory, barriers, turn, k0, chunks);
+    return;
+  }
+  if constexpr (F::FILLING == GROUP) setmaxnreg_inc<240>();
+  for (int tile = blockIdx.x; tile < count; tile += here(gridDim.x)) {
+    Tile t = many::tile_at(p, tiles, tile);
+    multiply<F, T>(p, t, memory, barriers, turn, part, chunks, tile, count);
+    if (part.blocks == 1 || !many::arrive<F::THREADS>(p.arrived + tile, part.blocks)) continue;
+    many::At begin = first_of(t);
+    float two[] = {many::bias_of(t.matrix, begin.column), many::bias_of(t.matrix, begin.column + 8)};
+    auto bias = [&](int c, int) INLINE { return two[c / 2]; };
+    many::join<F::VECTORS, F::THREADS, F::JOINED, 4>(p, t.matrix, part.slots, tile, count, threadIdx.x, begin.row, begin.column, at, bias);
   }
 }
 
+using Form64 = Form<64, 1, 6, 32, true, 32>;
+using Form64w = Form<64, 2, 4, 32, true, 32>;
+using Form128 = Form<128, 1, 4, 64, true, 32>;
+using Form256 = Form<256, 2, 3, 64, false, 128>;
+
 } // namespace gemm_wgmma
 
-#define GEMM_WGMMA(type)                                                                                                          \
-  KERNEL_BLOCKS(384, 1, gemm_wgmma_##type)                                                                                        \
-  (const int32_t *count, const TensorMap *in, const TensorMap *w, const float *bias, float *out, int n, int k, int accumulate,    \
-   float *work, int32_t *arrived) {                                                                                               \
-    wait_for_previous();                                                                                                          \
-    gemm_wgmma::run<type>(gemm_wgmma::Args{in, w, bias, out, *count, n, k, accumulate, work}, arrived);                           \
-  }                                                                                                                               \
-  REGISTER(gemm_wgmma_##type);
-GEMM_WGMMA(bf16)
-GEMM_WGMMA(f16)
+#define GEMM_WGMMA(form, threads, blocks, type)                                                                           \
+  KERNEL_BLOCKS(threads, blocks, gemm_wgmma##form##_##type)                                                               \
+  (const int32_t *count, const TensorMap *in, const TensorMap *w0, const TensorMap *w1, const TensorMap *w2,              \
+   const float *bias0, const float *bias1, const float *bias2, float *out0, float *out1, float *out2, int n0, int n1,     \
+   int n2, int k, int accumulate, float *work, int32_t *arrived) {                                                        \
+    wait_for_previous();                                                                                                  \
+    gemm_wgmma::run<gemm_wgmma::Form##form, type>(                                                                        \
+        {in, {w0, bias0, out0, n0}, {w1, bias1, out1, n1}, {w2, bias2, out2, n2}, *count, k, accumulate, work, arrived}); \
+  }                                                                                                                       \
+  REGISTER(gemm_wgmma##form##_##type);
+GEMM_WGMMA(64, 160, 2, bf16)
+GEMM_WGMMA(64, 160, 2, f16)
+GEMM_WGMMA(64w, 288, 2, bf16)
+GEMM_WGMMA(64w, 288, 2, f16)
+GEMM_WGMMA(128, 160, 2, bf16)
+GEMM_WGMMA(128, 160, 2, f16)
+GEMM_WGMMA(256, 384, 1, bf16)
+GEMM_WGMMA(256, 384, 1, f16)
 #endif

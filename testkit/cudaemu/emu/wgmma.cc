@@ -162,7 +162,7 @@ void finish_first(Warp &w, size_t count) {
 void need_group(const char *what, uint32_t mask) {
   if (architecture != 90) fail("%s needs compute capability 9.0; this device has %d.%d", what, architecture / 10, architecture % 10);
   if (mask != 0xffffffffu) fail("%s needs all 32 lanes of the warp; only those of %08x have not exited", what, mask);
-  if (block->threads % 128) fail("%s needs blocks of whole warpgroups, 128 threads", what);
+  if (self->warp->number / 4 * 128 + 128 > block->threads) fail("%s needs whole warpgroups, 128 threads", what);
 }
 
 } // namespace

@@ -24,6 +24,16 @@ struct Product {
       : s(s), in(narrowed<T>(normal(size_t(s.rows) * s.k))), w(narrowed<T>(normal(size_t(s.n) * s.k, 1 / sqrtf(float(s.k))))), bias(normal(s.n)),
         old(normal(size_t(s.rows) * s.n)), exact(old.size()), want(old.size()),
         shape(text("%d x %d, K %d%s%s", s.rows, s.n, s.k, s.with_bias ? ", bias" : "", s.accumulate ? ", residual" : "")) {
+    compute();
+  }
+
+  // share takes the input of another product.
+  void share(const Product &other) {
+    in = other.in;
+    compute();
+  }
+
+  void compute() {
     for (int r = 0; r < s.rows; r++)
       for (int c = 0; c < s.n; c++) {
         const T *x = &in[size_t(r) * s.k], *y = &w[size_t(c) * s.k];
@@ -105,21 +115,70 @@ TEST(gemm_few) {
   both(few<f16>);
 }
 
+// Group are up to three matrices that are multiplied with the same input in one launch.
+template <class T>
+struct Group {
+  std::vector<Product<T>> list;
+  std::vector<std::vector<float>> out;
+  std::vector<int32_t> arrived, zeros;
+  std::vector<float> work;
+
+  // The shape's columns are those of the first matrix; the others have more and fewer.
+  Group(const Shape &s, int matrices) {
+    for (int i = 0; i < matrices; i++) {
+      Shape other = s;
+      if (i > 0) other.n = i == 1 ? s.n + 70 : 9;
+      if (i == 1) other.with_bias = !s.with_bias;
+      list.emplace_back(other);
+      if (i > 0) list[size_t(i)].share(list[0]);
+    }
+  }
+
+  const Shape &shape() const { return list[0].s; }
+  unsigned columns(int size) const {
+    unsigned sum = 0;
+    for (const Product<T> &p : list) sum += unsigned(p.s.n + size - 1) / unsigned(size);
+    return sum;
+  }
+
+  void ready(unsigned tiles, int rows, int columns) {
+    out.clear();
+    for (const Product<T> &p : list) out.push_back(p.old);
+    arrived.assign(tiles, 0);
+    zeros = arrived;
+    work.assign(size_t(segments_of(shape().k)) * tiles * size_t(rows) * size_t(columns), NAN);
+  }
+  float *out_of(size_t i) { return i < list.size() ? out[i].data() : nullptr; }
+  const float *bias_of(size_t i) const { return i < list.size() ? list[i].bias_or_null() : nullptr; }
+  int n_of(size_t i) const { return i < list.size() ? list[i].s.n : 0; }
+
+  void compare(const std::string &kernel, bool table, const std::string &how) {
+    for (size_t i = 0; i < list.size(); i++) {
+      const Product<T> &p = list[i];
+      if (table && i == 0) check(kernel, p.shape, out[i], p.want, 5e-6);
+      same(kernel, p.shape + text(": matrix %zu of %zu, order of sums, %s", i, list.size(), how.c_str()), out[i], p.exact);
+    }
+    same(kernel, list[0].shape + ": counters", arrived, zeros);
+  }
+};
+
+// grids of a product: a block for each tile, one for all, more than there are, and splits.
+std::vector<Grid> grids(unsigned tiles) { return {{tiles, 1, 1}, {1, 1, 1}, {1, 1, 2}, {tiles + 1, 1, 5}}; }
+
 template <class T>
 void many() {
   for (const Shape &s : shapes()) {
-    Product<T> p(s);
+    Group<T> g(s, 1 + s.rows % 3);
     for (int rows : {64, 128}) {
       std::string kernel = text("gemm%d_%s", rows, type_name<T>());
-      unsigned columns = unsigned(s.n + 127) / 128, tiles = unsigned(s.rows + rows - 1) / rows;
-      for (Grid grid : {Grid{columns, tiles, 1}, Grid{columns, 1, 1}, Grid{columns, 1, 2}, Grid{columns, tiles + 1, 5}}) {
-        std::vector<float> out = p.old, work(size_t(segments_of(s.k)) * s.rows * s.n, NAN);
-        std::vector<int32_t> arrived(columns * tiles), zeros = arrived;
-        launch(kernel.c_str(), grid, 256, rows == 64 ? 98304 : 131072, (const int32_t *)&s.rows, (const T *)p.in.data(), (const T *)p.w.data(),
-               p.bias_or_null(), out.data(), s.n, s.k, s.accumulate, work.data(), arrived.data());
-        if (grid.z == 1 && grid.y == tiles && emu::architecture == 90) check(kernel, p.shape, out, p.want, 5e-6);
-        same(kernel, p.shape + text(": order of sums, %u splits", grid.z), out, p.exact);
-        same(kernel, p.shape + ": counters", arrived, zeros);
+      unsigned tiles = g.columns(128) * (unsigned(s.rows + rows - 1) / unsigned(rows));
+      auto w = [&](size_t i) { return i < g.list.size() ? (const T *)g.list[i].w.data() : nullptr; };
+      for (Grid grid : grids(tiles)) {
+        g.ready(tiles, rows, 128);
+        launch(kernel.c_str(), grid, 256, rows == 64 ? 98304 : 131072, (const int32_t *)&s.rows, (const T *)g.list[0].in.data(), w(0), w(1), w(2),
+               g.bias_of(0), g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate,
+               g.work.data(), g.arrived.data());
+        g.compare(kernel, grid.z == 1 && grid.x == tiles && emu::architecture == 90, text("%u splits", grid.z));
       }
     }
   }
@@ -129,7 +188,7 @@ TEST(gemm_many) {
   both(many<f16>);
 }
 
-// map_of describes a matrix [rows][k] in tiles of 128 x 64.
+// map_of describes a matrix [rows][k] in tiles of 64 x 64.
 template <class T>
 TensorMap map_of(const std::vector<T> &matrix, int rows, int k) {
   emu::Tiles tiles = {};
@@ -139,7 +198,7 @@ TensorMap map_of(const std::vector<T> &matrix, int rows, int k) {
   tiles.element = 2;
   tiles.swizzle = 128;
   tiles.box[0] = 64;
-  tiles.box[1] = 128;
+  tiles.box[1] = 64;
   tiles.size[0] = uint64_t(k);
   tiles.size[1] = uint64_t(rows);
   tiles.stride[0] = uint32_t(k) * 2 / 16;
@@ -148,23 +207,33 @@ TensorMap map_of(const std::vector<T> &matrix, int rows, int k) {
   return map;
 }
 
+// Forms of tiles of gemm_wgmma.
+const struct {
+  const char *name;
+  int rows, columns;
+  unsigned threads, shared;
+} forms[] = {{"64", 64, 64, 160, 99328}, {"64w", 64, 128, 288, 99328}, {"128", 128, 64, 160, 99328}, {"256", 256, 128, 384, 214016}};
+
 template <class T>
 void wgmma() {
-  std::string kernel = text("gemm_wgmma_%s", type_name<T>());
   std::vector<Shape> list = shapes();
   list.push_back({300, 40, 1104, true, 1}); // several tiles of rows for a block
+  list.push_back({640, 150, 40, false, 1}); // patches of tiles
   for (const Shape &s : list) {
-    Product<T> p(s);
-    unsigned columns = unsigned(s.n + 127) / 128, tiles = unsigned(s.rows + 127) / 128;
-    TensorMap in = map_of(p.in, s.rows, s.k), w = map_of(p.w, s.n, s.k);
-    for (Grid grid : {Grid{columns, tiles, 1}, Grid{columns, 1, 1}, Grid{columns, 1, 2}, Grid{columns, tiles + 1, 5}}) {
-      std::vector<float> out = p.old, work(size_t(segments_of(s.k)) * s.rows * s.n, NAN);
-      std::vector<int32_t> arrived(columns * tiles), zeros = arrived;
-      launch(kernel.c_str(), grid, 384, 132096, (const int32_t *)&s.rows, (const TensorMap *)&in, (const TensorMap *)&w, p.bias_or_null(),
-             out.data(), s.n, s.k, s.accumulate, work.data(), arrived.data());
-      if (grid.z == 1 && grid.y == tiles) check(kernel, p.shape, out, p.want, 5e-6);
-      same(kernel, p.shape + text(": order of sums, %u splits", grid.z), out, p.exact);
-      same(kernel, p.shape + ": counters", arrived, zeros);
+    Group<T> g(s, 1 + s.rows % 3);
+    TensorMap in = map_of(g.list[0].in, s.rows, s.k), w[3];
+    for (size_t i = 0; i < g.list.size(); i++) w[i] = map_of(g.list[i].w, g.n_of(i), s.k);
+    for (auto &f : forms) {
+      std::string kernel = text("gemm_wgmma%s_%s", f.name, type_name<T>());
+      unsigned tiles = g.columns(f.columns) * (unsigned(s.rows + f.rows - 1) / unsigned(f.rows));
+      for (Grid grid : grids(tiles)) {
+        g.ready(tiles, f.rows, f.columns);
+        auto map = [&](size_t i) { return i < g.list.size() ? (const TensorMap *)&w[i] : nullptr; };
+        launch(kernel.c_str(), grid, f.threads, f.shared, (const int32_t *)&s.rows, (const TensorMap *)&in, map(0), map(1), map(2), g.bias_of(0),
+               g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate, g.work.data(),
+               g.arrived.data());
+        g.compare(kernel, grid.z == 1 && grid.x == tiles, text("%u splits", grid.z));
+      }
     }
   }
 }
