@@ -32,3 +32,23 @@ func (c *compiler) roundedOnly(i int) (gpu.DType, bool) {
 	}
 	return to, found
 }
+
+// mostProducts is how many matrices a kernel multiplies one input with.
+const mostProducts = 3
+
+// productsAt are the Linears from op i on that one launch can compute: they have the same
+// input, and none writes what another one reads or writes.
+func productsAt(ops []gpu.Op, i int) (list []gpu.Linear) {
+	for _, op := range ops[i:] {
+		l, is := op.(gpu.Linear)
+		if !is || len(list) == mostProducts {
+			break
+		}
+		same := func(other gpu.Linear) bool { return other.Out == l.Out }
+		if len(list) > 0 && (l.In != list[0].In || l.Accumulate != list[0].Accumulate || l.Out == l.In || slices.ContainsFunc(list, same)) {
+			break
+		}
+		list = append(list, l)
+	}
+	return list
+}

@@ -147,14 +147,18 @@ func (s splits) segmentWork(rows, heads int, kv gpu.KVSpec) int64 {
 // counters of blocks that have arrived.
 func (s splits) needs(p *gpu.Program, stepTokens, tile int) (work int64, counters int) {
 	add := func(bytes int64, n int) { work, counters = max(work, bytes), max(counters, n) }
-	for _, op := range p.Ops {
+	for i, op := range p.Ops {
 		switch op := op.(type) {
 		case gpu.Linear:
 			most := stepTokens
 			if p.Buffers[op.In].PerOutput {
 				most = tile
 			}
-			add(s.productNeeds(most, p.Buffers[op.In].Width, p.Buffers[op.Out].Width))
+			var columns []int
+			for _, l := range productsAt(p.Ops, i) { // all, or the first ones, in one launch
+				columns = append(columns, p.Buffers[l.Out].Width)
+				add(s.productNeeds(most, p.Buffers[op.In].Width, columns...))
+			}
 		case gpu.Attention:
 			for rows := 1; rows <= stepTokens && s.decode(rows, op.Heads, p.KV) > 1; rows++ {
 				add(s.decodeWork(rows, op.Heads, p.KV), rows*p.KV.Heads*per(op.Heads/p.KV.Heads, decodeRows))

@@ -35,8 +35,15 @@ func (c *compiler) tensor(i, end int) int {
 		return c.ropeAndStore(op, i, end)
 	case gpu.Linear:
 		if to, is := c.model.rounds(op); is {
-			c.product(to, op)
-			return 1
+			ops := productsAt(c.model.program.Ops[:end], i)
+			for n := range ops {
+				if other, is := c.model.rounds(ops[n]); !is || other != to {
+					ops = ops[:n]
+					break
+				}
+			}
+			c.product(to, ops...)
+			return len(ops)
 		}
 	case gpu.Attention:
 		return c.attention(op, i)
