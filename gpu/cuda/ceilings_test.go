@@ -246,12 +246,10 @@ func (m *meter) product(g gemm, rows, k int, w []uint64, columns ...int) func(ru
 		}
 		from += c
 	}
-	if !g.splits {
-		return func(run int) {
-			m.start(name, grid, g.block, dynamicShared(name), count, in, weights[run%len(w)][0], 0, out[0], n[0], uint64(k), 0)
-		}
+	end := []uint64{uint64(k), 0}
+	if g.splits {
+		end = append(end, m.take(productWork(g, rows, tiles, k, parts)).Address(), m.counters(tiles*per(rows, g.tile)))
 	}
-	end := []uint64{uint64(k), 0, m.take(productWork(g, rows, tiles, k, parts)).Address(), m.counters(tiles * per(rows, g.tile))}
 	return func(run int) {
 		m.start(name, grid, g.block, dynamicShared(name), slices.Concat([]uint64{count, in}, weights[run%len(w)][:], []uint64{0, 0, 0}, out[:], n[:], end)...)
 	}

@@ -40,12 +40,12 @@ func (m *meter) products() {
 			n += m.by(c)
 		}
 		for _, rows := range []int{1, 8, 16, 32, 64, 128, 256, 512, 4096} {
-			if s.what == "logits" && rows > 256 || len(columns) > 1 && rows <= 16 {
+			if s.what == "logits" && rows > 256 {
 				continue
 			}
 			rows = max(1, rows/m.scale)
 			g := gemms[slices.IndexFunc(gemms, func(g gemm) bool {
-				return (g.rows == 0 || rows <= g.rows) && g.isFor(n) && (len(columns) == 1 || g.splits) && m.kernels.fits(g.name+"_bf16")
+				return (g.rows == 0 || rows <= g.rows) && g.isFor(n) && m.kernels.fits(g.name+"_bf16")
 			})]
 			took := m.each(m.product(g, rows, k, m.rotating(2*int64(n)*int64(k)), columns...))
 			parts := m.splits.product(g, rows, g.of(columns...), k)
