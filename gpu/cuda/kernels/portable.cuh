@@ -35,6 +35,7 @@
 //   wgmma_matrix(shared, leading, stride, swizzle) describes an operand; wgmma_bf16(d, a, b, accumulate), wgmma_f16:
 //     float d[32], d[64] or d[128]; wgmma_fence() before products, wgmma_commit(), wgmma_wait<N>()
 //   byte_perm(a, b, selector): bytes of a (0 to 3) and b (4 to 7), by the selector's four lowest digits of 4 bits
+//   and_or(x, mask, bits): (x & mask) | bits
 //   sub_bf16x2(a, b): a - b of pairs of bfloat16, rounded once
 //   setmaxnreg_dec<N>(), setmaxnreg_inc<N>(): registers of the threads of a warpgroup; sm_90a
 //   __popc, __popcll, __clz, __clzll, __ffs, __umulhi, __umul64hi, nanosleep(ns)

@@ -119,7 +119,7 @@ DEVICE void clear(unsigned char *buffer, int left) {
 
 // codes widens the codes in bytes 0 and 2 to a pair of bfloat16, exactly: the low 7 bits as the fraction of 128 + x, less
 // 128, or 256 for a negative code. Bytes 1 and 3 may be anything.
-DEVICE uint32_t codes(uint32_t x) { return sub_bf16x2((x & 0x007f007f) | 0x43004300, (x & 0x00800080) | 0x43004300); }
+DEVICE uint32_t codes(uint32_t x) { return sub_bf16x2(and_or(x, 0x007f007f, 0x43004300), and_or(x, 0x00800080, 0x43004300)); }
 
 // add_key_step adds a step of 16 elements to q.k of a warp's 16 positions: score[j] as mma has it for 8 of them.
 template <int D, class T>
@@ -131,11 +131,12 @@ DEVICE void add_key_step(float (&score)[2][4], const uint32_t (&q)[4], unsigned 
     mma<T>(score[0], q, b[0], b[1]);
     mma<T>(score[1], q, b[2], b[3]);
   } else {
-    uint32_t pair = lane % 4 * 0x202 + 0x100; // bytes 2 t and 2 t + 1 as bytes 0 and 2
+    int t = lane % 4;
+    uint32_t pair = t % 2 ? 0x302 : 0x100; // bytes 2 t and 2 t + 1 of 8, as bytes 0 and 2
     UNROLL
     for (int j = 0; j < 2; j++) {
-      Words w = *(const Words *)at<D, T>(keys, warp * 16 + j * 8 + lane / 4, step);
-      mma<bf16>(score[j], q, codes(byte_perm(w[0], w[1], pair)), codes(byte_perm(w[2], w[3], pair)));
+      const uint32_t *w = (const uint32_t *)at<D, T>(keys, warp * 16 + j * 8 + lane / 4, step) + t / 2;
+      mma<bf16>(score[j], q, codes(byte_perm(w[0], 0, pair)), codes(byte_perm(w[2], 0, pair)));
     }
   }
 }

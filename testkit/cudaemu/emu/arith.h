@@ -61,6 +61,7 @@ EMU_FN uint32_t sub_bf16x2(uint32_t a, uint32_t b) {
   return pair_bf16(from_bf16((uint16_t)a) - from_bf16((uint16_t)b), from_bf16((uint16_t)(a >> 16)) - from_bf16((uint16_t)(b >> 16)));
 }
 
+EMU_FN uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) { return (x & mask) | bits; }
 // byte_perm picks bytes by digits of 0 to 7: prmt without the replication of signs.
 EMU_FN uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
   uint64_t both = (uint64_t)b << 32 | a;
