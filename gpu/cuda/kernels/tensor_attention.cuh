@@ -1,5 +1,6 @@
 // Attention on tensor cores for 16 rows of queries and a block of 64 positions, by one warp. The kernels for decode and
-// for prompts differ in which queries are rows, and in who copies K and V; a query's bits are the same.
+// for prompts differ in which queries are rows, in who copies K and V, and in how a warp computes; a query's bits are the
+// same.
 //
 // Order of sums, for each query: q is rounded to the pool's type (bfloat16 for int8);
 //   score = (q.k as tensor.cuh says) x scale; with int8 k are the codes, and the sum is multiplied by k's scale first;
@@ -175,11 +176,11 @@ DEVICE Weights weigh(State<D> &s, unsigned char *queries, int tile_rows, int row
   return out;
 }
 
-// add adds the block's values, of this warp's elements, to the sums. guard: values that a row does not see may be infinite or NaN.
+// add adds the block's values, of this warp's elements, to the sums. What a row does not see has to be finite there.
 template <int D, class T>
-DEVICE void add(State<D> &s, const Weights &w, unsigned char *values, int base, const int (&end)[2], bool guard) {
+DEVICE void add(State<D> &s, const Weights &w, unsigned char *values, int, const int (&)[2], bool) {
   using H = Half<T>;
-  int lane = here(threadIdx.x) % 32, t = lane % 4;
+  int lane = here(threadIdx.x) % 32;
   UNROLL
   for (int i = 0; i < WIDTH<D> / 16; i++) {
     UNROLL
@@ -191,41 +192,11 @@ DEVICE void add(State<D> &s, const Weights &w, unsigned char *values, int base, 
     UNROLL
     for (int j = 0; j < BLOCK / 16; j++)
       ldmatrix_x4_trans(b[j], chunk_of(values + i / 4 * TILE_BYTES, j * 16 + lane % 16, i % 4 * 2 + lane / 16));
-    if (!guard) {
-      UNROLL
-      for (int j = 0; j < BLOCK / 16; j++) {
-        mma<H>(s.sums[2 * i], w.pair[j], b[j][0], b[j][1]);
-        mma<H>(s.sums[2 * i + 1], w.pair[j], b[j][2], b[j][3]);
-      }
-      continue;
-    }
-    // Row by row, with zeros in place of what the row does not see.
-    float before[2][4], after[2][4] = {};
     UNROLL
-    for (int c = 0; c < 4; c++) before[0][c] = s.sums[2 * i][c], before[1][c] = s.sums[2 * i + 1][c];
-    UNROLL_BY(1)
-    for (int r = 0; r < ROWS; r++) {
-      int sees = __shfl_sync(ALL_LANES, r < 8 ? end[0] : end[1], r % 8 * 4);
-      float one[2][4];
-      UNROLL
-      for (int c = 0; c < 4; c++) one[0][c] = before[0][c], one[1][c] = before[1][c];
-      UNROLL
-      for (int j = 0; j < BLOCK / 16; j++) {
-        uint32_t seen[4];
-        UNROLL
-        for (int h = 0; h < 4; h++) {
-          int position = base + j * 16 + h % 2 * 8 + t * 2;
-          seen[h] = b[j][h] & ((position < sees ? 0xffffu : 0) | (position + 1 < sees ? 0xffff0000u : 0));
-        }
-        mma<H>(one[0], w.pair[j], seen[0], seen[1]);
-        mma<H>(one[1], w.pair[j], seen[2], seen[3]);
-      }
-      UNROLL
-      for (int c = 0; c < 4; c++)
-        if (lane / 4 + c / 2 * 8 == r) after[0][c] = one[0][c], after[1][c] = one[1][c];
+    for (int j = 0; j < BLOCK / 16; j++) {
+      mma<H>(s.sums[2 * i], w.pair[j], b[j][0], b[j][1]);
+      mma<H>(s.sums[2 * i + 1], w.pair[j], b[j][2], b[j][3]);
     }
-    UNROLL
-    for (int c = 0; c < 4; c++) s.sums[2 * i][c] = after[0][c], s.sums[2 * i + 1][c] = after[1][c];
   }
 }
 

@@ -434,14 +434,14 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
   using H = Half<T>;
   constexpr bool SCALED = sizeof(T) == 1;
   const Step *step = args.step;
-  int thread = here(threadIdx.x), warp = thread / 32, lane = thread % 32, group = args.heads / args.kv_heads, kv_head = blockIdx.y;
+  int thread = own(), warp = thread / 32, lane = thread % 32, group = args.heads / args.kv_heads, kv_head = blockIdx.y;
   int row = warp / TEAM<D> * ROWS, tokens = last - first, head_dim = args.head_dim;
   auto lanes = [=] { // this lane's queries
     int thread = own();
     return (Words *)(memory + SUMS_AT<D, T> + THREADS / 32 * SUMS_BYTES<D> + thread / 32 * QUERY_BYTES<D>) + thread % 32;
   };
   auto sums = [=] { // the first four of this lane
-    int thread = here(threadIdx.x);
+    int thread = own();
     return (Four *)(memory + SUMS_AT<D, T> + thread / 32 * SUMS_BYTES<D>) + thread % 32;
   };
 
@@ -467,7 +467,7 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
   // Tables are filled by a thread for each position, which loads the number of the page a block ahead of writing.
   const int32_t *pages = pages_of(step, first);
   int shift = step->page_shift, page = 0;
-  auto load_page = [&](int block, const int32_t *pages) {
+  auto load_page = [&](int block, const int32_t *const &pages) {
     int mine = own(), p = block * BLOCK + mine;
     if (mine < BLOCK && p < most) page = pages[p >> shift];
   };
@@ -525,10 +525,10 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
     note_vector(block);
   }
   page = fourth;
-  copy_scales(0);
   if constexpr (!SCALED)
     if (own() == 0) shared.pages = pages;
-  __syncthreads();
+  __syncthreads(); // the tables are there, and all warps are done with earlier tokens
+  copy_scales(0);
   if (SCALED) {
     fill(-1, true, true);
     cp_async_commit();
@@ -539,7 +539,7 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
 
   State<D> s;
   begin(s);
-    for (int block = 0; block * BLOCK < most; block++) {
+  for (int block = 0; block * BLOCK < most; block++) {
     cp_async_wait<0>();
     __syncthreads(); // the block is there (its K only if there is one stage), and the one before it is done with
     int base = block * BLOCK;
@@ -622,7 +622,7 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
     begin(s);
   }
 
-  thread = here(threadIdx.x);
+  thread = own();
   int element = thread / 32 % TEAM<D> * WIDTH<D> + thread % 4 * 2;
   UNROLL
   for (int r = 0; r < 2; r++) {
@@ -635,8 +635,6 @@ DEVICE void attend(const Args<T> &args, unsigned char *memory, Shared<T> &shared
       put_pair(args.out, at + element + i * 8, fdiv(x[0], rows.total[r]), fdiv(x[1], rows.total[r]));
     }
   }
-  cp_async_wait<0>();
-  __syncthreads(); // shared memory is free
 }
 
 template <int D, class T>

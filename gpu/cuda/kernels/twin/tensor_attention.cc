@@ -161,18 +161,25 @@ TEST(attention_decode) {
   }
 }
 
+// What is wrong with a token's K and V.
+enum Broken { no, last_is_nan, middle_is_infinite };
+
 template <class T>
-void prompts(Queries<T> x, double limit, bool broken = false) {
+void prompts(Queries<T> x, double limit, Broken broken = no) {
   Run<T> run{x};
   std::string kernel = text("attention_prompt_%s_%d", type_name<T>(), run.dim);
   size_t rows = x.t.row.size(), width = size_t(x.heads) * x.dim;
   if constexpr (sizeof(T) == 2) if (broken) {
-    // The last token of the first row has K and V that are not finite. No earlier token may notice.
+    // The last token of the first row has K and V that are not finite: no earlier token may notice. Or one in the middle
+    // has a K whose scores are infinite.
     size_t last = 0;
     while (last + 1 < rows && x.t.row[last + 1] == 0) last++;
     for (int h = 0; h < x.kv_heads; h++) {
-      int64_t at = x.pools.vector(x.t, 0, x.t.position[last], h);
-      for (int i = 0; i < x.dim; i++) x.pools.k[at * x.dim + i] = narrow<T>(NAN), x.pools.v[at * x.dim + i] = narrow<T>(i % 2 ? INFINITY : NAN);
+      int64_t at = x.pools.vector(x.t, 0, broken == last_is_nan ? x.t.position[last] : x.t.position[last] / 2, h);
+      for (int i = 0; i < x.dim; i++) {
+        if (broken == middle_is_infinite) x.pools.k[at * x.dim + i] = narrow<T>(i == 0 ? INFINITY : 0);
+        if (broken == last_is_nan) x.pools.k[at * x.dim + i] = narrow<T>(NAN), x.pools.v[at * x.dim + i] = narrow<T>(i % 2 ? INFINITY : NAN);
+      }
     }
   }
   auto want = exact(x);
@@ -203,7 +210,11 @@ void prompt() {
   prompts(Queries<T>(40, 2, 64, 6, {513, 40}, {7}), limit);
   prompts(Queries<T>(4, 2, 128, 4, {1030, 33}, {20, 33}), limit);
   prompts(Queries<T>(2, 2, 256, 6, {530, 100}, {40, 1}), limit);
-  if constexpr (sizeof(T) == 2) prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, true);
+  if constexpr (sizeof(T) == 2) {
+    prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, last_is_nan);
+    prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, middle_is_infinite);
+    prompts(Queries<T>(2, 1, 136, 4, {70, 20}, {70, 1}), limit, last_is_nan);
+  }
 }
 TEST(attention_prompt) {
   for (int architecture : architectures()) {
