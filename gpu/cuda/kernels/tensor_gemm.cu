@@ -108,7 +108,7 @@ DEVICE void run(const Product<T> &p) {
   for (int tile = blockIdx.x; tile < count; tile += gridDim.x) {
     Tile<T> t = many::tile_at(p, tiles, tile);
     sum<ROWS, T>(p, t, memory, part, tile, count);
-    if (part.blocks == 1 || !arrive(p.arrived + tile, part.blocks)) continue;
+    if (part.blocks == 1 || !many::arrive<THREADS>(p.arrived + tile, part.blocks)) continue;
     many::At first = first_of<ROWS, T>(t);
     auto bias = [&](int, int column) INLINE { return many::bias_of(t.matrix, column); };
     many::join<VECTORS<ROWS>, THREADS, 4, 4>(p, t.matrix, part.slots, tile, count, threadIdx.x, first.row, first.column, at, bias);

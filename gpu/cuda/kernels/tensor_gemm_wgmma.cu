@@ -3,7 +3,7 @@
 // Shapes: as gemm (tensor_gemm.cu), but in and w_i come as tensor maps: dimensions (k, rows) and (k, n_i), boxes of 64 x 64
 //   elements, swizzle of 128 bytes, zeros outside. The map of in may have more rows than the step.
 // Order of sums: as gemm, with the same bits.
-// Launch: grid (any number of blocks up to that of tiles, 1, splits). sm_90a only.
+// Launch: grid (blocks, 1, splits): as many as there are tiles or more; of gemm_wgmma256 any number. sm_90a only.
 //
 // | kernel | rows x columns of a tile | threads | dynamic shared memory | blocks on a multiprocessor |
 // |---|---|---|---|---|
@@ -30,16 +30,15 @@ constexpr int CHUNKS = SEGMENT / TILE_K, GROUP = 128; // threads of a warpgroup
 constexpr int BOX = 64, BOX_BYTES = BOX * ROW_BYTES;
 
 // Form is a shape of tiles: of ROWS tokens, and of BOX weights for each of the GROUPS warpgroups. A thread has KEPT totals
-// in registers. AHEAD: products of the next stage begin before those of a stage are done. FILLING threads come after those
-// that multiply. JOINED vectors of a slot, or of
-// old values, are read at once.
-template <int ROWS_, int GROUPS_, int STAGES_, int KEPT_, bool AHEAD_, int FILLING_>
+// in registers. FILLING threads come after those that multiply. AT_ONCE vectors of a slot, or of old values, are read at once.
+template <int ROWS_, int GROUPS_, int STAGES_, int KEPT_, int FILLING_>
 struct Form {
-  static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, STAGES = STAGES_, KEPT = KEPT_;
-  static constexpr bool AHEAD = AHEAD_;
-  static constexpr int FILLING = FILLING_, JOINED = FILLING == 32 && GROUPS > 1 ? 2 : 4;
+  static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, STAGES = STAGES_, KEPT = KEPT_, FILLING = FILLING_;
+  static constexpr int AT_ONCE = FILLING == 32 && GROUPS > 1 ? 2 : 4;
   static constexpr int COLUMNS = GROUPS * BOX, SUMS = ROWS / 2, VECTORS = SUMS / 4, THREADS = GROUPS * GROUP;
   static constexpr int W_BYTES = GROUPS * BOX_BYTES, STAGE_BYTES = W_BYTES + ROWS * ROW_BYTES;
+  static constexpr int IN_REGISTERS = KEPT / 4, STORED = VECTORS - IN_REGISTERS; // vectors
+  static_assert(STORED == 0 || STORED == IN_REGISTERS, "the area of stored vectors takes those in registers at the end");
 };
 
 template <class F>
@@ -60,10 +59,8 @@ DEVICE void advance(Turn &t) {
   t.stage = t.stage + 1 < F::STAGES ? t.stage + 1 : 0;
   if (t.stage == 0) t.parity ^= 1;
 }
-template <class F>
-DEVICE int before(const Turn &t) { return t.stage ? t.stage - 1 : F::STAGES - 1; }
-
 DEVICE uint64_t matrix(const unsigned char *tile) { return wgmma_matrix(tile, 16, 8 * ROW_BYTES, ROW_BYTES); }
+DEVICE uint64_t moved(uint64_t matrix, int bytes) { return matrix + (bytes >> 4); }
 
 template <class T, int N>
 DEVICE void product(float (&d)[N], uint64_t a, uint64_t b, bool accumulate) {
@@ -96,39 +93,90 @@ DEVICE many::At first_of(const Tile &t) {
   return {t.row + lane % 4 * 2, t.column + thread / 32 * 16 + lane / 4};
 }
 
-// multiply computes a part of a tile: into out, or into work if it is split.
+// write_rows writes sums by rows of 16 columns, which the threads of a warp have exchanged through its area. So there are
+// few instructions, and each has 64 bytes of a row. first is the row of the tile that the vectors begin with.
+template <int VECTORS>
+DEVICE void write_rows(const Product &p, const Tile &t, many::Vector *area, const many::Vector (&sum)[VECTORS], int first) {
+  constexpr int WIDTH = 16, AT_ONCE = 4;
+  int thread = here(threadIdx.x), lane = thread % 32, g = lane / 4, quad = lane % 4;
+  // Row 8 v + 4 i + q holds token 8 v + 2 q + i; halves of rows are exchanged. So neither writes nor reads meet in a bank.
+  float *floats = (float *)area;
+  __syncwarp(); // the area is no longer read
+  UNROLL
+  for (int v = 0; v < VECTORS; v++)
+    UNROLL
+    for (int c = 0; c < 4; c++) floats[(v * 8 + c % 2 * 4 + quad) * WIDTH + ((g + c / 2 * 8) ^ (quad / 2 * 8))] = sum[v].x[c];
+  __syncwarp();
+  int row = t.row + first + g % 4 * 2 + g / 4, column = t.column + thread / 32 * WIDTH + quad * 4, n = t.matrix.n;
+  bool vectors = n % 4 == 0 && column < n;
+  float *out = t.matrix.out + int64_t(row) * n + column;
+  many::Vector bias;
+  UNROLL
+  for (int c = 0; c < 4; c++) bias.x[c] = many::bias_of(t.matrix, column + c);
+  for (int i = 0; i < VECTORS; i += AT_ONCE) {
+    many::Vector x[AT_ONCE], old[AT_ONCE];
+    UNROLL
+    for (int j = 0; j < AT_ONCE; j++) {
+      x[j] = area[((i + j) * 8 + g) * (WIDTH / 4) + (quad ^ (g % 4 / 2 * 2))];
+      old[j] = {};
+      if (!p.accumulate || row + (i + j) * 8 >= p.rows) continue;
+      const float *from = out + int64_t((i + j) * 8) * n;
+      if (vectors) {
+        old[j] = *(const many::Vector *)from;
+      } else {
+        UNROLL
+        for (int c = 0; c < 4; c++) old[j].x[c] = column + c < n ? from[c] : 0;
+      }
+    }
+    UNROLL
+    for (int j = 0; j < AT_ONCE; j++) {
+      UNROLL
+      for (int c = 0; c < 4; c++) {
+        x[j].x[c] = t.matrix.bias ? fadd(x[j].x[c], bias.x[c]) : x[j].x[c];
+        x[j].x[c] = p.accumulate ? fadd(x[j].x[c], old[j].x[c]) : x[j].x[c];
+      }
+      if (row + (i + j) * 8 >= p.rows) continue;
+      float *to = out + int64_t((i + j) * 8) * n;
+      if (vectors) {
+        *(many::Vector *)to = x[j];
+      } else {
+        UNROLL
+        for (int c = 0; c < 4; c++)
+          if (column + c < n) to[c] = x[j].x[c];
+      }
+    }
+  }
+}
+
+// multiply computes a part of a tile: into out, or into work if it is split. There is no need to begin the products of the
+// next stage before those of a stage are done: another warpgroup, or another block, has some under way.
 template <class F, class T>
 DEVICE void multiply(const Product &p, const Tile &t, unsigned char *memory, Barriers<F> &barriers, Turn &turn, many::Part part, int chunks, int tile, int tiles) {
-  int group = threadIdx.x / GROUP;
   bool tells = threadIdx.x % 32 == 0;
-  many::Vector kept[F::KEPT / 4] = {};
-  many::Vector *stored = (many::Vector *)(memory + F::STAGES * F::STAGE_BYTES) + threadIdx.x; // the other totals
+  many::Vector kept[F::IN_REGISTERS] = {};
+  many::Vector *area = (many::Vector *)(memory + F::STAGES * F::STAGE_BYTES) + threadIdx.x / 32 * (F::STORED * 32); // of a warp, for other totals
+  auto stored = [&](int v) INLINE -> many::Vector & { return area[(v - F::IN_REGISTERS) * 32 + threadIdx.x % 32]; };
+  __syncwarp(); // the area is no longer read
+  UNROLL
+  for (int v = F::IN_REGISTERS; v < F::VECTORS; v++) stored(v) = {};
   float acc[F::SUMS] = {};
   auto vector = [&](int v) INLINE { return many::Vector{acc[4 * v], acc[4 * v + 1], acc[4 * v + 2], acc[4 * v + 3]}; };
-  auto add = [&](many::Vector &to, int v) INLINE {
-    UNROLL
-    for (int c = 0; c < 4; c++) to.x[c] = fadd(to.x[c], acc[4 * v + c]);
+  auto sum = [&](const many::Vector &x, int v) INLINE {
+    return many::Vector{fadd(x.x[0], acc[4 * v]), fadd(x.x[1], acc[4 * v + 1]), fadd(x.x[2], acc[4 * v + 2]), fadd(x.x[3], acc[4 * v + 3])};
   };
   for (int first = 0; first < chunks; first += CHUNKS) { // a segment
     for (int i = first; i < lesser(first + CHUNKS, chunks); i++, advance<F>(turn)) {
       int s = turn.stage;
       mbarrier_wait(&barriers.full[s], turn.parity);
-      unsigned char *weights = memory + s * F::STAGE_BYTES + group * BOX_BYTES, *tokens = memory + s * F::STAGE_BYTES + F::W_BYTES;
+      unsigned char *stage = memory + s * F::STAGE_BYTES;
+      uint64_t weights = matrix(stage + threadIdx.x / GROUP * BOX_BYTES), tokens = matrix(stage + F::W_BYTES);
       wgmma_fence();
       UNROLL
-      for (int step = 0; step < TILE_K / 16; step++) product<T>(acc, matrix(weights + step * 32), matrix(tokens + step * 32), step > 0 || i > first);
+      for (int step = 0; step < TILE_K / 16; step++)
+        product<T>(acc, moved(weights, step * 32), moved(tokens, step * 32), step > 0 || i > first);
       wgmma_commit();
-      if constexpr (!F::AHEAD) {
-        wgmma_wait<0>();
-        if (tells) mbarrier_arrive(&barriers.empty[s]);
-      } else if (i > first) { // the products of the stage before are done
-        wgmma_wait<1>();
-        if (tells) mbarrier_arrive(&barriers.empty[before<F>(turn)]);
-      }
-    }
-    if constexpr (F::AHEAD) {
       wgmma_wait<0>();
-      if (tells) mbarrier_arrive(&barriers.empty[before<F>(turn)]);
+      if (tells) mbarrier_arrive(&barriers.empty[s]);
     }
     if (part.from > 0) {
       many::Vector *to = many::place<F::VECTORS, F::THREADS>(p.work, slot_of(part, part.from + first / CHUNKS), tile, tiles, threadIdx.x);
@@ -137,31 +185,34 @@ DEVICE void multiply(const Product &p, const Tile &t, unsigned char *memory, Bar
       continue;
     }
     UNROLL
-    for (int v = 0; v < F::KEPT / 4; v++) add(kept[v], v);
+    for (int v = 0; v < F::IN_REGISTERS; v++) kept[v] = sum(kept[v], v);
     UNROLL
-    for (int v = F::KEPT / 4; v < F::VECTORS; v++) {
-      many::Vector x = first > 0 ? stored[(v - F::KEPT / 4) * F::THREADS] : many::Vector{};
-      add(x, v);
-      stored[(v - F::KEPT / 4) * F::THREADS] = x;
+    for (int v = F::IN_REGISTERS; v < F::VECTORS; v += 4) {
+      many::Vector x[4];
+      UNROLL
+      for (int i = 0; i < 4; i++) x[i] = stored(v + i);
+      UNROLL
+      for (int i = 0; i < 4; i++) stored(v + i) = sum(x[i], v + i);
     }
   }
-  auto total = [&](int v) INLINE { return v < F::KEPT / 4 ? kept[v] : stored[(v - F::KEPT / 4) * F::THREADS]; };
-  if (part.blocks == 1) {
-    constexpr int AT_ONCE = F::JOINED; // vectors
+  if (part.blocks > 1) {
+    if (part.from > 0) return;
+    many::Vector *to = many::place<F::VECTORS, F::THREADS>(p.work, 0, tile, tiles, threadIdx.x);
+    UNROLL
+    for (int v = 0; v < F::VECTORS; v++) to[v * F::THREADS] = v < F::IN_REGISTERS ? kept[v] : stored(v);
+  } else if constexpr (F::STORED > 0) {
+    many::Vector rest[F::STORED];
+    UNROLL
+    for (int v = 0; v < F::STORED; v++) rest[v] = stored(F::IN_REGISTERS + v);
+    write_rows(p, t, area, rest, F::IN_REGISTERS * 8);
+    write_rows(p, t, area, kept, 0);
+  } else {
     many::At begin = first_of(t);
     float two[] = {many::bias_of(t.matrix, begin.column), many::bias_of(t.matrix, begin.column + 8)};
     auto bias = [&](int c, int) INLINE { return two[c / 2]; };
     UNROLL
-    for (int v = 0; v < F::VECTORS; v += AT_ONCE) {
-      many::Vector x[AT_ONCE];
-      UNROLL
-      for (int i = 0; i < AT_ONCE; i++) x[i] = total(v + i);
-      many::write<AT_ONCE>(t.matrix, p.rows, p.accumulate, x, v, begin.row, begin.column, at, bias);
-    }
-  } else if (part.from == 0) {
-    many::Vector *to = many::place<F::VECTORS, F::THREADS>(p.work, 0, tile, tiles, threadIdx.x);
-    UNROLL
-    for (int v = 0; v < F::VECTORS; v++) to[v * F::THREADS] = total(v);
+    for (int v = 0; v < F::VECTORS; v += F::AT_ONCE)
+      many::write<F::AT_ONCE>(t.matrix, p.rows, p.accumulate, kept + v, v, begin.row, begin.column, at, bias);
   }
 }
 
@@ -184,28 +235,29 @@ DEVICE void run(const Product &p) {
   if (part.from >= part.to) return;
   int k0 = part.from * SEGMENT, chunks = many::per(lesser(part.to * SEGMENT, p.k) - k0, TILE_K);
   Turn turn = {};
+  int step = F::FILLING == GROUP ? gridDim.x : count; // blocks that share a multiprocessor take one tile each
   if (threadIdx.x >= F::THREADS) { // these threads know nothing of the sums, so that they need few registers
     if constexpr (F::FILLING == GROUP) setmaxnreg_dec<24>();
     if (threadIdx.x > F::THREADS) return;
-    for (int tile = blockIdx.x; tile < count; tile += gridDim.x) fill<F>(p, many::tile_at(p, tiles, tile), memory, barriers, turn, k0, chunks);
+    for (int tile = blockIdx.x; tile < count; tile += step) fill<F>(p, many::tile_at(p, tiles, tile), memory, barriers, turn, k0, chunks);
     return;
   }
   if constexpr (F::FILLING == GROUP) setmaxnreg_inc<240>();
-  for (int tile = blockIdx.x; tile < count; tile += here(gridDim.x)) {
+  for (int tile = blockIdx.x; tile < count; tile += step) {
     Tile t = many::tile_at(p, tiles, tile);
     multiply<F, T>(p, t, memory, barriers, turn, part, chunks, tile, count);
     if (part.blocks == 1 || !many::arrive<F::THREADS>(p.arrived + tile, part.blocks)) continue;
     many::At begin = first_of(t);
     float two[] = {many::bias_of(t.matrix, begin.column), many::bias_of(t.matrix, begin.column + 8)};
     auto bias = [&](int c, int) INLINE { return two[c / 2]; };
-    many::join<F::VECTORS, F::THREADS, F::JOINED, 4>(p, t.matrix, part.slots, tile, count, threadIdx.x, begin.row, begin.column, at, bias);
+    many::join<F::VECTORS, F::THREADS, F::AT_ONCE, 4>(p, t.matrix, part.slots, tile, count, threadIdx.x, begin.row, begin.column, at, bias);
   }
 }
 
-using Form64 = Form<64, 1, 6, 32, true, 32>;
-using Form64w = Form<64, 2, 4, 32, true, 32>;
-using Form128 = Form<128, 1, 4, 64, true, 32>;
-using Form256 = Form<256, 2, 3, 64, false, 128>;
+using Form64 = Form<64, 1, 6, 32, 32>;
+using Form64w = Form<64, 2, 4, 32, 32>;
+using Form128 = Form<128, 1, 4, 64, 32>;
+using Form256 = Form<256, 2, 3, 64, 128>;
 
 } // namespace gemm_wgmma
 

@@ -95,18 +95,19 @@ DEVICE Vector *place(float *work, int slot, int tile, int tiles, int thread) {
   return (Vector *)work + (int64_t(slot) * tiles + tile) * (VECTORS * THREADS) + thread;
 }
 
-// arrive is that of tensor.cuh for the first THREADS threads of a block.
+// arrive counts the blocks that share a tile and reports whether this is the last one, to the first THREADS threads. What
+// they have written is ordered by the barrier before the fence of one of them, and what they read after that fence.
 template <int THREADS>
 DEVICE bool arrive(int32_t *arrived, int blocks) {
   SHARED(int, last, );
-  __threadfence();
   bar_sync(1, THREADS);
   if (threadIdx.x == 0) {
+    __threadfence();
     last = atomicAdd(arrived, 1) == blocks - 1;
-    if (last) *arrived = 0;
+    if (last) *arrived = 0; // for the next launch
+    __threadfence();
   }
   bar_sync(1, THREADS);
-  __threadfence();
   return last;
 }
 
