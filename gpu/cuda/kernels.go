@@ -41,7 +41,7 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 		if target == "sm_90a" { // the image in which wait_for_previous waits
 			f.StartEarly()
 		}
-		if n := dynamicShared(k.Name); n > plainShared && s.fits(k.Name) {
+		if n := dynamicShared(k.Name); n+f.Attributes().Shared > plainShared && s.fits(k.Name) {
 			if err := f.SetDynamicShared(n); err != nil {
 				return nil, errors.Join(err, s.close())
 			}
@@ -50,7 +50,7 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 	return s, nil
 }
 
-// plainShared is how much dynamic shared memory a block may have without asking for it.
+// plainShared is how much shared memory a block may have without asking for it.
 const plainShared = 48 << 10
 
 // sharedBytes is the dynamic shared memory of a block, by how a kernel's name begins and

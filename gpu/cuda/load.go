@@ -32,9 +32,14 @@ func (w *weights) release() error {
 
 func (w *weights) address(i gpu.Weight) uint64 { return w.memory.Address() + uint64(w.all[i].at) }
 
-// stagingBytes is the size of each of the two pinned buffers through which weights go: one
-// is filled while the other one is copied.
-const stagingBytes = 32 << 20
+// Weights go through pinned buffers: one is filled while others are copied. Together they fit
+// into a cache, for the memory of the host is what limits the rate. A row longer than
+// stagingBytes makes them longer, up to mostRow.
+const (
+	stagingBuffers = 4
+	stagingBytes   = 4 << 20
+	mostRow        = 32 << 20
+)
 
 // Load implements gpu.Device.
 func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (gpu.Model, error) {
@@ -97,7 +102,7 @@ type loading struct {
 	stream      gpu.StreamedWeights // source, or nil
 	progress    func(done, total int64)
 	done, total int64
-	buffers     [2]staging
+	buffers     [stagingBuffers]staging
 	next        int // buffer
 }
 
@@ -118,7 +123,7 @@ func (l *loading) run() (err error) {
 	}()
 	size := int64(1)
 	for _, h := range l.model.weights.all {
-		size = max(size, min(stagingBytes, h.bytes()))
+		size = max(size, h.rowBytes(), min(stagingBytes, h.bytes()))
 	}
 	for i := range l.buffers {
 		b := &l.buffers[i]
@@ -155,13 +160,13 @@ func (l *loading) tensor(s gpu.WeightSpec, h held) error {
 		return err
 	}
 	stored := t.DType.Bytes(h.cols) // bytes of a row in the file
-	if h.rowBytes() > stagingBytes {
-		return fmt.Errorf("weight %s: rows of %d elements are too long; at most %d bytes are supported", s.Name, h.cols, stagingBytes)
+	if h.rowBytes() > mostRow {
+		return fmt.Errorf("weight %s: rows of %d elements are too long; at most %d bytes are supported", s.Name, h.cols, mostRow)
 	}
-	for lo, each := 0, int(stagingBytes/h.rowBytes()); lo < h.rows; lo += each {
+	for lo, each := 0, int(max(1, stagingBytes/h.rowBytes())); lo < h.rows; lo += each {
 		hi := min(lo+each, h.rows)
 		b := &l.buffers[l.next]
-		l.next = 1 - l.next
+		l.next = (l.next + 1) % stagingBuffers
 		if err := b.copied.Synchronize(); err != nil {
 			return err
 		}

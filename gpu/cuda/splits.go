@@ -70,11 +70,15 @@ const decodeBlocks = 12
 type splits struct {
 	multiprocessors int
 	context         int // positions that a row of the page table has
+	parts           int // of products; 0: as many as seem best
 }
 
 // product is for a product of rows x k with matrices of so many tiles of columns.
 func (s splits) product(g gemm, rows, tiles, k int) int {
 	segments, slots := per(k, productSegment), s.multiprocessors*g.perSM
+	if s.parts > 0 {
+		return per(segments, per(segments, s.parts))
+	}
 	parts := min(segments, slots/(tiles*max(1, per(rows, g.tile))))
 	if !g.splits || parts <= 1 || productWork(g, rows, tiles, k, parts) > mostWork {
 		return 1

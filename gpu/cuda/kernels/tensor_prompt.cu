@@ -662,7 +662,6 @@ DEVICE void run(const Args<T> &args) {
   (const Step *step, const float *q, void *out, int kind, const type *kpool, const type *vpool, const float *kscale,                  \
    const float *vscale, int heads, int kv_heads, int head_dim, float scale) {                                                         \
     wait_for_previous();                                                                                                              \
-    wait_for_previous();                                                                                                              \
     prompt::run<dim>(prompt::Args<type>{step, q, {out, kind}, kpool, vpool, kscale, vscale, heads, kv_heads, head_dim, scale});       \
   }                                                                                                                                   \
   REGISTER(attention_prompt_##type##_##dim);

@@ -163,11 +163,14 @@ struct Image {              // what a module's file says
 // read_image parses a cubin, PTX or fatbin for a device. It returns a CUresult.
 CUresult read_image(const void *image, int architecture, int driver_version, Image &out, std::string &why);
 
+// plain_shared is how much shared memory a block may have without asking for it.
+constexpr int plain_shared = 48 << 10;
+
 struct Function {
   const emu::Kernel *kernel;
   Image::Kernel image;
   int architecture;
-  int dynamic_limit = 48 << 10;
+  int dynamic_limit; // plain_shared less the static one, until it is raised
   Context *context;
 };
 

@@ -107,7 +107,7 @@ API cuModuleGetFunction(CUfunction *out, CUmodule h, const char *name) {
         return CUDA_ERROR_INVALID_PTX;
       }
     }
-    f.reset(new Function{e, k ? *k : Image::Kernel{}, m->image.architecture, 48 << 10, m->context});
+    f.reset(new Function{e, k ? *k : Image::Kernel{}, m->image.architecture, plain_shared - (k ? k->shared : 0), m->context});
     driver().functions.insert(f.get());
   }
   *out = (CUfunction)f.get();
