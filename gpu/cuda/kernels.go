@@ -57,7 +57,7 @@ var sharedBytes = []struct {
 	bytes      int
 }{
 	{"gemm_few8_", "", 122880}, {"gemm_few16_", "", 147456}, {"gemm64_", "", 98304}, {"gemm128_", "", 131072},
-	{"gemm_wgmma64_", "", 99328}, {"gemm_wgmma64w_", "", 99328}, {"gemm_wgmma128_", "", 99328}, {"gemm_wgmma256_", "", 214016},
+	{"gemm_wgmma64_", "", 214016}, {"gemm_wgmma64w_", "", 99328}, {"gemm_wgmma128_", "", 222208}, {"gemm_wgmma128w_", "", 99328}, {"gemm_wgmma256_", "", 214016},
 	{"attention_decode_", "_64", 77824}, {"attention_decode_", "_128", 155648}, {"attention_decode_", "_256", 163840},
 	{"attention_prompt_", "_64", 57344}, {"attention_prompt_", "_128", 114688}, {"attention_prompt_", "_256", 163840},
 }
