@@ -60,7 +60,7 @@ var sharedBytes = []struct {
 	bytes      int
 }{
 	{"gemm_few8_", "", 122880}, {"gemm_few16_", "", 147456}, {"gemm64_", "", 98304}, {"gemm128_", "", 131072},
-	{"gemm_wgmma64_", "", 99328}, {"gemm_wgmma64w_", "", 99328}, {"gemm_wgmma128_", "", 99328}, {"gemm_wgmma256_", "", 214016},
+	{"gemm_wgmma64_", "", 214016}, {"gemm_wgmma64w_", "", 99328}, {"gemm_wgmma128_", "", 222208}, {"gemm_wgmma128w_", "", 99328}, {"gemm_wgmma256_", "", 214016},
 	{"attention_decode_i8_", "_64", 24576}, {"attention_decode_i8_", "_128", 49152}, {"attention_decode_i8_", "_256", 98304},
 	{"attention_decode_", "_64", 49152}, {"attention_decode_", "_128", 98304}, {"attention_decode_", "_256", 131072},
 	{"attention_prompt_", "_64", 90112}, {"attention_prompt_", "_128", 147456}, {"attention_prompt_", "_256", 163840},

@@ -7,10 +7,15 @@
 //
 // | kernel | rows x columns of a tile | threads | dynamic shared memory | blocks on a multiprocessor |
 // |---|---|---|---|---|
-// | gemm_wgmma64 | 64 x 64 | 160 | 99,328 | 2 |
+// | gemm_wgmma64 | 64 x 64 | 160 | 214,016 | 1 |
 // | gemm_wgmma64w | 64 x 128 | 288 | 99,328 | 2 |
-// | gemm_wgmma128 | 128 x 64 | 160 | 99,328 | 2 |
+// | gemm_wgmma128 | 128 x 64 | 160 | 222,208 | 1 |
+// | gemm_wgmma128w | 128 x 64 | 160 | 99,328 | 2 |
 // | gemm_wgmma256 | 256 x 128 | 384 | 214,016 | 1 |
+//
+// Those with w are for wide matrices, which have tiles for several blocks on each multiprocessor: one of them begins or ends
+// while others multiply. Where there are fewer tiles, a block has all of the shared memory for copies under way, since more
+// blocks for a tile mean more sums of segments to write and to read.
 //
 // The weights are the operand with 64 rows: each warpgroup multiplies 64 of them, so that few tokens fill the other
 // operand. One thread of the last warp fills the stages by TMA, and goes on to the next tile while outputs are written.
@@ -93,63 +98,84 @@ DEVICE many::At first_of(const Tile &t) {
   return {t.row + lane % 4 * 2, t.column + thread / 32 * 16 + lane / 4};
 }
 
-// write_rows writes sums by rows of 16 columns, which the threads of a warp have exchanged through its area. So there are
-// few instructions, and each has 64 bytes of a row. first is the row of the tile that the vectors begin with.
+// At the end of a tile a warp exchanges sums of 16 columns through its area of shared memory, so that a thread has 4 columns
+// of a row, and an instruction writes 64 bytes of each of 8 rows.
+constexpr int WIDTH = 16;
+
+// exchange puts the vectors of a warp into its area. Row 8 v + 4 i + q of the area holds token 8 v + 2 q + i, and halves of
+// rows are exchanged, so that neither writes nor reads meet in a bank.
 template <int VECTORS>
-DEVICE void write_rows(const Product &p, const Tile &t, many::Vector *area, const many::Vector (&sum)[VECTORS], int first) {
-  constexpr int WIDTH = 16, AT_ONCE = 4;
-  int thread = here(threadIdx.x), lane = thread % 32, g = lane / 4, quad = lane % 4;
-  // Row 8 v + 4 i + q holds token 8 v + 2 q + i; halves of rows are exchanged. So neither writes nor reads meet in a bank.
+DEVICE void exchange(many::Vector *area, const many::Vector (&sum)[VECTORS]) {
+  int lane = threadIdx.x % 32, quad = lane % 4;
   float *floats = (float *)area;
   __syncwarp(); // the area is no longer read
   UNROLL
   for (int v = 0; v < VECTORS; v++)
     UNROLL
-    for (int c = 0; c < 4; c++) floats[(v * 8 + c % 2 * 4 + quad) * WIDTH + ((g + c / 2 * 8) ^ (quad / 2 * 8))] = sum[v].x[c];
+    for (int c = 0; c < 4; c++) floats[(v * 8 + c % 2 * 4 + quad) * WIDTH + ((lane / 4 + c / 2 * 8) ^ (quad / 2 * 8))] = sum[v].x[c];
   __syncwarp();
-  int row = t.row + first + g % 4 * 2 + g / 4, column = t.column + thread / 32 * WIDTH + quad * 4, n = t.matrix.n;
-  bool vectors = n % 4 == 0 && column < n;
+}
+
+// write_area writes what is in a warp's area, as many::write does. first is the row of the tile that it begins with. WHOLE:
+// n is a multiple of 4, so that 4 columns exist or none.
+template <int VECTORS, bool WHOLE>
+DEVICE void write_area(const Product &p, const Tile &t, const many::Vector *area, int first) {
+  constexpr int AT_ONCE = 4;
+  int thread = here(threadIdx.x), g = thread % 32 / 4, quad = thread % 4, n = t.matrix.n;
+  int row = t.row + first + g % 4 * 2 + g / 4, column = t.column + thread / 32 * WIDTH + quad * 4;
+  if (column >= n) return;
   float *out = t.matrix.out + int64_t(row) * n + column;
   many::Vector bias;
   UNROLL
   for (int c = 0; c < 4; c++) bias.x[c] = many::bias_of(t.matrix, column + c);
+  area += g * (WIDTH / 4) + (quad ^ (g % 4 / 2 * 2));
   for (int i = 0; i < VECTORS; i += AT_ONCE) {
     many::Vector x[AT_ONCE], old[AT_ONCE];
     UNROLL
     for (int j = 0; j < AT_ONCE; j++) {
-      x[j] = area[((i + j) * 8 + g) * (WIDTH / 4) + (quad ^ (g % 4 / 2 * 2))];
-      old[j] = {};
-      if (!p.accumulate || row + (i + j) * 8 >= p.rows) continue;
+      bool inside = row + (i + j) * 8 < p.rows;
       const float *from = out + int64_t((i + j) * 8) * n;
-      if (vectors) {
-        old[j] = *(const many::Vector *)from;
+      x[j] = area[(i + j) * (8 * WIDTH / 4)];
+      if constexpr (WHOLE) {
+        old[j] = p.accumulate && inside ? *(const many::Vector *)from : many::Vector{};
       } else {
         UNROLL
-        for (int c = 0; c < 4; c++) old[j].x[c] = column + c < n ? from[c] : 0;
+        for (int c = 0; c < 4; c++) old[j].x[c] = p.accumulate && inside && column + c < n ? from[c] : 0;
       }
     }
     UNROLL
     for (int j = 0; j < AT_ONCE; j++) {
+      bool inside = row + (i + j) * 8 < p.rows;
+      float *to = out + int64_t((i + j) * 8) * n;
       UNROLL
       for (int c = 0; c < 4; c++) {
         x[j].x[c] = t.matrix.bias ? fadd(x[j].x[c], bias.x[c]) : x[j].x[c];
         x[j].x[c] = p.accumulate ? fadd(x[j].x[c], old[j].x[c]) : x[j].x[c];
       }
-      if (row + (i + j) * 8 >= p.rows) continue;
-      float *to = out + int64_t((i + j) * 8) * n;
-      if (vectors) {
-        *(many::Vector *)to = x[j];
+      if constexpr (WHOLE) {
+        if (inside) *(many::Vector *)to = x[j];
       } else {
         UNROLL
         for (int c = 0; c < 4; c++)
-          if (column + c < n) to[c] = x[j].x[c];
+          if (inside && column + c < n) to[c] = x[j].x[c];
       }
     }
   }
 }
 
+template <int VECTORS>
+DEVICE void write_rows(const Product &p, const Tile &t, many::Vector *area, const many::Vector (&sum)[VECTORS], int first) {
+  exchange(area, sum);
+  if (t.matrix.n % 4 == 0) {
+    write_area<VECTORS, true>(p, t, area, first);
+  } else {
+    write_area<VECTORS, false>(p, t, area, first);
+  }
+}
+
 // multiply computes a part of a tile: into out, or into work if it is split. There is no need to begin the products of the
-// next stage before those of a stage are done: another warpgroup, or another block, has some under way.
+// next stage before those of a stage are done: another warpgroup, or another block, has some under way, or the copies take
+// longer.
 template <class F, class T>
 DEVICE void multiply(const Product &p, const Tile &t, unsigned char *memory, Barriers<F> &barriers, Turn &turn, many::Part part, int chunks, int tile, int tiles) {
   bool tells = threadIdx.x % 32 == 0;
@@ -254,9 +280,10 @@ DEVICE void run(const Product &p) {
   }
 }
 
-using Form64 = Form<64, 1, 6, 32, 32>;
+using Form64 = Form<64, 1, 13, 32, 32>;
 using Form64w = Form<64, 2, 4, 32, 32>;
-using Form128 = Form<128, 1, 4, 64, 32>;
+using Form128 = Form<128, 1, 9, 64, 32>;
+using Form128w = Form<128, 1, 4, 64, 32>;
 using Form256 = Form<256, 2, 3, 64, 128>;
 
 } // namespace gemm_wgmma
@@ -267,16 +294,19 @@ using Form256 = Form<256, 2, 3, 64, 128>;
    const float *bias0, const float *bias1, const float *bias2, float *out0, float *out1, float *out2, int n0, int n1,     \
    int n2, int k, int accumulate, float *work, int32_t *arrived) {                                                        \
     wait_for_previous();                                                                                                  \
+    wait_for_previous();                                                                                                  \
     gemm_wgmma::run<gemm_wgmma::Form##form, type>(                                                                        \
         {in, {w0, bias0, out0, n0}, {w1, bias1, out1, n1}, {w2, bias2, out2, n2}, *count, k, accumulate, work, arrived}); \
   }                                                                                                                       \
   REGISTER(gemm_wgmma##form##_##type);
-GEMM_WGMMA(64, 160, 2, bf16)
-GEMM_WGMMA(64, 160, 2, f16)
+GEMM_WGMMA(64, 160, 1, bf16)
+GEMM_WGMMA(64, 160, 1, f16)
 GEMM_WGMMA(64w, 288, 2, bf16)
 GEMM_WGMMA(64w, 288, 2, f16)
-GEMM_WGMMA(128, 160, 2, bf16)
-GEMM_WGMMA(128, 160, 2, f16)
+GEMM_WGMMA(128, 160, 1, bf16)
+GEMM_WGMMA(128, 160, 1, f16)
+GEMM_WGMMA(128w, 160, 2, bf16)
+GEMM_WGMMA(128w, 160, 2, f16)
 GEMM_WGMMA(256, 384, 1, bf16)
 GEMM_WGMMA(256, 384, 1, f16)
 #endif

@@ -213,7 +213,11 @@ const struct {
   const char *name;
   int rows, columns;
   unsigned threads, shared;
-} forms[] = {{"64", 64, 64, 160, 99328}, {"64w", 64, 128, 288, 99328}, {"128", 128, 64, 160, 99328}, {"256", 256, 128, 384, 214016}};
+} forms[] = {{"64", 64, 64, 160, 214016},
+             {"64w", 64, 128, 288, 99328},
+             {"128", 128, 64, 160, 222208},
+             {"128w", 128, 64, 160, 99328},
+             {"256", 256, 128, 384, 214016}};
 
 // wgmma tries a grid for each form and shape: all grids for each form over the shapes. Tiles are mostly zeros, and take
 // long.
