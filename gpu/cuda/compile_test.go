@@ -80,10 +80,10 @@ func TestKernelsOfALayer(t *testing.T) {
 			"embed_bf16 rmsnorm_round_bf16 gemm_wgmma64_bf16 rmsnorm rmsnorm rope_store_kv_f32 " +
 				"attention_f32 round_bf16 gemm_wgmma64_bf16 rmsnorm_round_bf16 gemm_wgmma64_bf16 silu_mul_round_bf16 gemm_wgmma64_bf16",
 			"gather rmsnorm_round_bf16 gemm_wgmma64_bf16"},
-		{"many rows", Options{}, shape, gpu.BF16, 65,
-			"embed_bf16 rmsnorm_round_bf16 gemm_wgmma128_bf16 rmsnorm rmsnorm rope_store_kv_bf16 " +
-				"attention_decode_bf16_64 attention_prompt_bf16_64 gemm_wgmma128_bf16 rmsnorm_round_bf16 gemm_wgmma128_bf16 silu_mul_round_bf16 gemm_wgmma128_bf16",
-			"gather rmsnorm_round_bf16 gemm_wgmma128_bf16"},
+		{"many rows", Options{}, shape, gpu.BF16, 600,
+			"embed_bf16 rmsnorm_round_bf16 gemm_wgmma256_bf16 rmsnorm rmsnorm rope_store_kv_bf16 " +
+				"attention_decode_bf16_64 attention_prompt_bf16_64 gemm_wgmma256_bf16 rmsnorm_round_bf16 gemm_wgmma256_bf16 silu_mul_round_bf16 gemm_wgmma256_bf16",
+			"gather rmsnorm_round_bf16 gemm_wgmma256_bf16"},
 		{"widths that are no multiples of 8", Options{Ampere: true}, odd, gpu.F16, 65,
 			"embed_bf16 rmsnorm linear_bf16 linear_bf16 linear_bf16 rmsnorm rmsnorm rope_store_kv_f16 " +
 				"attention_decode_f16_64 attention_prompt_f16_64 gemm128_bf16 rmsnorm linear_bf16 linear_bf16 silu_mul linear_bf16",

@@ -32,13 +32,13 @@ func (w *weights) release() error {
 
 func (w *weights) address(i gpu.Weight) uint64 { return w.memory.Address() + uint64(w.all[i].at) }
 
-// Weights go through pinned buffers: one is filled while others are copied. Together they fit
-// into a cache, for the memory of the host is what limits the rate. A row longer than
-// stagingBytes makes them longer, up to mostRow.
+// Weights go through pinned buffers in pieces of whole rows. Each piece is read by one
+// goroutine, while others are read and copied. A row longer than pieceBytes makes the pieces
+// longer, up to mostRow.
 const (
-	stagingBuffers = 4
-	stagingBytes   = 4 << 20
-	mostRow        = 32 << 20
+	pieceBytes = 2 << 20
+	mostRow    = 32 << 20
+	copies     = 8 // pieces whose copies may be under way while all goroutines read
 )
 
 // Load implements gpu.Device.
@@ -95,15 +95,21 @@ func (m *model) setUp() (err error) {
 	return err
 }
 
-// loading copies tensors to the device, one after the other.
+// loading copies tensors to the device. Only the worker uses the device; it gives pieces to
+// readers and gets them back.
 type loading struct {
 	model       *model
 	source      gpu.Weights
 	stream      gpu.StreamedWeights // source, or nil
 	progress    func(done, total int64)
 	done, total int64
-	buffers     [stagingBuffers]staging
-	next        int // buffer
+
+	free    []*staging // nobody uses them
+	reading int        // pieces that readers have
+	copying []*staging // pieces whose copies may be under way, in the order of their copies
+	work    chan *piece
+	back    chan *piece // with space for all pieces
+	failed  *piece      // the first one, in the order of pieces, that cannot be read
 }
 
 // staging is a pinned buffer and the end of the copy from it.
@@ -112,27 +118,44 @@ type staging struct {
 	copied *driver.Event
 }
 
+// piece is some rows of a tensor.
+type piece struct {
+	number int
+	tensor gpu.Tensor
+	held   held
+	lo, hi int // rows
+	into   *staging
+	err    error
+}
+
 func (l *loading) run() (err error) {
+	readers := runtime.GOMAXPROCS(0)
+	all := make([]staging, readers+copies)
+	l.work, l.back = make(chan *piece, len(all)), make(chan *piece, len(all))
+	var ended sync.WaitGroup
 	defer func() {
+		close(l.work)
+		ended.Wait()
 		if err != nil { // a copy may be under way
 			err = errors.Join(err, l.model.stream.Synchronize())
 		}
-		for i := range l.buffers {
-			err = errors.Join(err, l.buffers[i].copied.Close(), l.buffers[i].buffer.Close())
+		for i := range all {
+			err = errors.Join(err, all[i].copied.Close(), all[i].buffer.Close())
 		}
 	}()
 	size := int64(1)
 	for _, h := range l.model.weights.all {
-		size = max(size, h.rowBytes(), min(stagingBytes, h.bytes()))
+		size = max(size, min(mostRow, max(h.rowBytes(), min(pieceBytes, h.bytes()))))
 	}
-	for i := range l.buffers {
-		b := &l.buffers[i]
+	for i := range all {
+		b := &all[i]
 		if b.buffer, err = l.model.device.Pin(size); err != nil {
 			return err
 		}
 		if b.copied, err = l.model.device.NewEvent(driver.EventOptions{}); err != nil {
 			return err
 		}
+		l.free = append(l.free, b)
 	}
 	for _, s := range l.model.program.Weights {
 		t, err := describe(l.source, s)
@@ -141,17 +164,28 @@ func (l *loading) run() (err error) {
 		}
 		l.total += int64(t.DType.Bytes(gpu.Elements(t.Shape)))
 	}
+	for range readers {
+		ended.Go(func() {
+			for p := range l.work {
+				p.err = contained(func() error { return p.read(l.source) })
+				l.back <- p // has space
+			}
+		})
+	}
+	number := 0
 	for i, s := range l.model.program.Weights {
-		if err := l.tensor(s, l.model.weights.all[i]); err != nil {
-			return err
+		if err := l.tensor(s, l.model.weights.all[i], &number); err != nil {
+			return errors.Join(err, l.rest())
 		}
+	}
+	if err := l.rest(); err != nil {
+		return err
 	}
 	return l.model.stream.Synchronize()
 }
 
-// tensor copies one weight in pieces of whole rows, or of parts of a row that is longer
-// than a buffer.
-func (l *loading) tensor(s gpu.WeightSpec, h held) error {
+// tensor gives a weight to the readers in pieces.
+func (l *loading) tensor(s gpu.WeightSpec, h held, number *int) error {
 	t, err := l.source.Tensor(s.Name)
 	if err == nil {
 		err = s.Check(t)
@@ -159,58 +193,95 @@ func (l *loading) tensor(s gpu.WeightSpec, h held) error {
 	if err != nil {
 		return err
 	}
-	stored := t.DType.Bytes(h.cols) // bytes of a row in the file
 	if h.rowBytes() > mostRow {
 		return fmt.Errorf("weight %s: rows of %d elements are too long; at most %d bytes are supported", s.Name, h.cols, mostRow)
 	}
-	for lo, each := 0, int(max(1, stagingBytes/h.rowBytes())); lo < h.rows; lo += each {
-		hi := min(lo+each, h.rows)
-		b := &l.buffers[l.next]
-		l.next = (l.next + 1) % stagingBuffers
-		if err := b.copied.Synchronize(); err != nil {
-			return err
+	for lo, each := 0, int(max(1, pieceBytes/h.rowBytes())); lo < h.rows; lo += each {
+		into, err := l.buffer()
+		if err != nil || l.failed != nil {
+			return err // rest has that of the piece
 		}
-		if err := l.fill(b.buffer.Bytes(), t, h, lo, hi); err != nil {
-			return err
-		}
-		at, n := h.at+int64(lo)*h.rowBytes(), int64(hi-lo)*h.rowBytes()
-		if err := l.model.stream.Upload(l.model.weights.memory, at, b.buffer, 0, n); err != nil {
-			return err
-		}
-		if err := l.model.stream.Record(b.copied); err != nil {
-			return err
-		}
-		l.read(t.Data[lo*stored : hi*stored])
+		l.work <- &piece{number: *number, tensor: t, held: h, lo: lo, hi: min(lo+each, h.rows), into: into} // has space
+		l.reading++
+		*number++
 	}
 	return nil
 }
 
-// fill writes rows [lo, hi) of a tensor as they are held. Several goroutines take a part
-// each; the error is that of the first row.
-func (l *loading) fill(to []byte, t gpu.Tensor, h held, lo, hi int) error {
-	stored, size := t.DType.Bytes(h.cols), int(h.rowBytes())
-	workers := min(runtime.GOMAXPROCS(0), hi-lo)
-	errs := make([]error, workers)
-	var all sync.WaitGroup
-	for i := range workers {
-		all.Go(func() {
-			from, end := lo+(hi-lo)*i/workers, lo+(hi-lo)*(i+1)/workers
-			for r := from; r < end; r++ {
-				row := t.Data[r*stored : (r+1)*stored]
-				if errs[i] = quant.CheckRow(l.source, t, r, t.DType, row); errs[i] != nil {
-					return
-				}
-				into := to[(r-lo)*size : (r-lo+1)*size]
-				if h.dtype == t.DType {
-					copy(into, row)
-				} else {
-					quant.Dequantize(t.DType, unsafe.Slice((*float32)(unsafe.Pointer(&into[0])), h.cols), row)
-				}
+// buffer waits for one that is free.
+func (l *loading) buffer() (*staging, error) {
+	for len(l.free) == 0 {
+		if len(l.copying) < copies { // so readers have the others
+			if err := l.upload(<-l.back); err != nil {
+				return nil, err
 			}
-		})
+			continue
+		}
+		first := l.copying[0]
+		l.copying = l.copying[1:]
+		if err := first.copied.Synchronize(); err != nil {
+			return nil, err
+		}
+		l.free = append(l.free, first)
 	}
-	all.Wait()
-	return cmp.Or(errs...)
+	last := len(l.free) - 1
+	b := l.free[last]
+	l.free = l.free[:last]
+	return b, nil
+}
+
+// rest waits for the pieces that readers still have.
+func (l *loading) rest() error {
+	var err error
+	for l.reading > 0 {
+		err = cmp.Or(err, l.upload(<-l.back))
+	}
+	if l.failed != nil {
+		err = l.failed.err
+	}
+	return err
+}
+
+// upload copies a piece that was read to the device.
+func (l *loading) upload(p *piece) error {
+	l.reading--
+	if p.err != nil {
+		if l.failed == nil || p.number < l.failed.number {
+			l.failed = p
+		}
+		l.free = append(l.free, p.into)
+		return nil
+	}
+	l.copying = append(l.copying, p.into)
+	at, n := p.held.at+int64(p.lo)*p.held.rowBytes(), int64(p.hi-p.lo)*p.held.rowBytes()
+	if err := l.model.stream.Upload(l.model.weights.memory, at, p.into.buffer, 0, n); err != nil {
+		return err
+	}
+	if err := l.model.stream.Record(p.into.copied); err != nil {
+		return err
+	}
+	stored := p.tensor.DType.Bytes(p.held.cols) // bytes of a row in the file
+	l.read(p.tensor.Data[p.lo*stored : p.hi*stored])
+	return nil
+}
+
+// read writes the rows as they are held.
+func (p *piece) read(source gpu.Weights) error {
+	t, h, to := p.tensor, p.held, p.into.buffer.Bytes()
+	stored, size := t.DType.Bytes(h.cols), int(h.rowBytes())
+	for r := p.lo; r < p.hi; r++ {
+		row := t.Data[r*stored : (r+1)*stored]
+		if err := quant.CheckRow(source, t, r, t.DType, row); err != nil {
+			return err
+		}
+		into := to[(r-p.lo)*size : (r-p.lo+1)*size]
+		if h.dtype == t.DType {
+			copy(into, row)
+		} else {
+			quant.Dequantize(t.DType, unsafe.Slice((*float32)(unsafe.Pointer(&into[0])), h.cols), row)
+		}
+	}
+	return nil
 }
 
 // read counts what was read of a tensor and releases its memory.

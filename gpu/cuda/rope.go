@@ -6,6 +6,9 @@ import (
 	"math"
 )
 
+// ropeBytes is how much of a table is copied at once.
+const ropeBytes = 4 << 20
+
 // newRopeTable computes angles in float64 and rounds their cosines and sines, as gpu.Rope
 // says, for all positions. The caller closes the table.
 func newRopeTable(m *model, frequencies []float64, context int) (*ropeTable, error) {
@@ -15,7 +18,7 @@ func newRopeTable(m *model, frequencies []float64, context int) (*ropeTable, err
 	if t.memory, err = take(m.device, "the tables of rotary angles", max(1, row*int64(context)), "lower context-length"); err != nil || row == 0 {
 		return t, err
 	}
-	staging, err := m.device.Pin(max(row, min(row*int64(context), stagingBytes)))
+	staging, err := m.device.Pin(max(row, min(row*int64(context), ropeBytes)))
 	if err != nil {
 		return t, err
 	}

@@ -28,8 +28,11 @@ var gemms = []gemm{
 	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, stays: true},
 	{name: "gemm_wgmma64", rows: 64, below: 8193, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
 	{name: "gemm_wgmma64w", rows: 64, tile: 64, columns: 128, block: 288, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma64", rows: 128, below: 4225, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
 	{name: "gemm_wgmma128", rows: 256, below: 4225, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
 	{name: "gemm_wgmma128", rows: 128, below: 8193, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
+	{name: "gemm_wgmma128w", rows: 512, below: 4225, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma128w", rows: 256, below: 8193, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
 	{name: "gemm_wgmma128w", rows: 128, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
 	{name: "gemm_wgmma256", tile: 256, columns: 128, block: 384, perSM: 1, splits: true, maps: true, stays: true},
 	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
@@ -77,6 +80,9 @@ type splits struct {
 // product is for a product of rows x k with matrices of so many tiles of columns.
 func (s splits) product(g gemm, rows, tiles, k int) int {
 	segments, slots := per(k, productSegment), s.multiprocessors*g.perSM
+	if g.maps { // their blocks have enough under way that half as many are no slower than shared sums
+		slots /= 2
+	}
 	if s.parts > 0 {
 		return per(segments, per(segments, s.parts))
 	}

@@ -161,12 +161,6 @@ DEVICE void cp_async4(void *to, const void *from, bool use) {
 DEVICE void cp_async16_cached(void *to, const void *from, bool use) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(use ? 16 : 0) : "memory");
 }
-// prefetch_l2 asks for bytes of global memory in the L2 cache (9.7.8.24.6); sm_90.
-DEVICE void prefetch_l2([[maybe_unused]] const void *from, [[maybe_unused]] unsigned bytes) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-#endif
-}
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N>
 DEVICE void cp_async_wait() {

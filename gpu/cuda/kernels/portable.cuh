@@ -26,7 +26,6 @@
 //   cp_async16(shared, global, use) copies 16 bytes, both ends aligned; zeros if not use
 //   cp_async8, cp_async4 the same for fewer bytes
 //   cp_async16_cached(...) is the same through the L1 cache: for what other threads or later copies read again
-//   prefetch_l2(global, bytes), both multiples of 16: they will be read soon
 //   cp_async_commit(), cp_async_wait<N>() until at most N groups of this thread are under way
 //   ldmatrix_x4(r, row), ldmatrix_x4_trans(r, row): uint32_t r[4], row is this lane's 16 bytes of shared memory
 //   mma_bf16(d, a, b0, b1), mma_f16: d += A B, float d[4], uint32_t a[4]; m16n8k16, accumulator float32

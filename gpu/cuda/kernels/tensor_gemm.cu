@@ -123,7 +123,6 @@ DEVICE void run(const Product<T> &p) {
    const float *bias1, const float *bias2, float *out0, float *out1, float *out2, int n0, int n1, int n2, int k,          \
    int accumulate, float *work, int32_t *arrived) {                                                                       \
     wait_for_previous();                                                                                                  \
-    wait_for_previous();                                                                                                  \
     gemm::run<rows, type>({in, {w0, bias0, out0, n0}, {w1, bias1, out1, n1}, {w2, bias2, out2, n2}, *count, k, accumulate, work, arrived}); \
   }                                                                                                                       \
   REGISTER(gemm##rows##_##type);

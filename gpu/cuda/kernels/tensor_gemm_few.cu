@@ -146,22 +146,6 @@ DEVICE void copy_tokens(const Copier<T> &c, unsigned char *stage, int64_t k) {
     cp_async16_cached(chunk_of(stage, W_ROWS + row + i, chunk), c.in + i * k, c.elements > 0 && i < c.rows);
 }
 
-// prefetch asks for the first weights of the block in the L2 cache. While the kernel ahead of this one ends, the memory
-// would idle.
-template <class T>
-DEVICE void prefetch(const Run<T> &r, int k) {
-  constexpr int64_t MOST = 192 << 10, PIECE = 16 << 10; // bytes of a block: with 132 of them, less than half of the cache
-  if (threadIdx.x > 0) return;
-  int64_t left = MOST;
-  for (int group = r.first; group < r.end && left > 0; group = next(r, group)) {
-    Pass<T> p = pass_of(r, group);
-    const T *from = p.m.w + int64_t(p.first) * k;
-    int64_t bytes = int64_t(p.columns) * k * sizeof(T);
-    for (int64_t at = 0; at < bytes && left > 0; at += PIECE, left -= PIECE)
-      prefetch_l2(from + at / sizeof(T), unsigned(bytes - at < PIECE ? bytes - at : PIECE));
-  }
-}
-
 // Sum is what a thread puts together: a column of a pass, and every eighth token.
 template <int TILES>
 struct Sum {
@@ -216,7 +200,6 @@ DEVICE void run(const int32_t *count, const T *in, Matrix<T> m0, Matrix<T> m1, M
   copier.unit = later(run, round, warp);
   aim(copier, run, in, row, k);
   if (copier.chunks > 0) copy_weights(copier, ring, k);
-  prefetch(run, k);
   wait_for_previous(); // for the tokens and count; nothing writes weights
   int rows = *count;
   copier.rows = rows - row - lane / ROW_CHUNKS;

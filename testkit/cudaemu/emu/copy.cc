@@ -32,10 +32,6 @@ void copy_async(void *shared, const void *global, int bytes, bool valid) {
     self->copies.push_back(c);
 }
 
-void prefetch(const void *global, unsigned bytes) {
-  if ((uintptr_t)global % 16 || bytes % 16) fail("prefetch_l2 of %u bytes from %p: both must be multiples of 16", bytes, global);
-}
-
 void commit_copies() { self->groups.push_back(self->copies.size()); }
 
 void wait_copies(size_t open) {

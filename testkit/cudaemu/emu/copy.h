@@ -15,14 +15,12 @@ void copy_async(void *shared, const void *global, int bytes, bool valid);
 void commit_copies();
 void wait_copies(size_t open); // until at most open groups are pending
 void finish_copies();          // of committed and open groups
-void prefetch(const void *global, unsigned bytes); // only looks at both
 } // namespace emu
 
 // cp_async16 copies 16 bytes, or writes 16 zero bytes and reads nothing if not
 // valid. Both addresses must be multiples of the size.
 inline void cp_async16(void *shared, const void *global, bool valid = true) { ::emu::copy_async(shared, global, 16, valid); }
 inline void cp_async16_cached(void *shared, const void *global, bool valid = true) { cp_async16(shared, global, valid); }
-inline void prefetch_l2(const void *global, unsigned bytes) { ::emu::prefetch(global, bytes); }
 inline void cp_async8(void *shared, const void *global, bool valid = true) { ::emu::copy_async(shared, global, 8, valid); }
 inline void cp_async4(void *shared, const void *global, bool valid = true) { ::emu::copy_async(shared, global, 4, valid); }
 inline void cp_async_commit() { ::emu::commit_copies(); }
