@@ -162,7 +162,7 @@ TEST(attention_decode) {
 }
 
 // What is wrong with a token's K and V.
-enum Broken { no, last_is_nan, middle_is_infinite };
+enum Broken { no, last_is_nan, middle_is_infinite, block_is_infinite };
 
 template <class T>
 void prompts(Queries<T> x, double limit, Broken broken = no) {
@@ -170,17 +170,19 @@ void prompts(Queries<T> x, double limit, Broken broken = no) {
   std::string kernel = text("attention_prompt_%s_%d", type_name<T>(), run.dim);
   size_t rows = x.t.row.size(), width = size_t(x.heads) * x.dim;
   if constexpr (sizeof(T) == 2) if (broken) {
-    // The last token of the first row has K and V that are not finite: no earlier token may notice. Or one in the middle
-    // has a K whose scores are infinite.
+    // The last token of the first row has K and V that are not finite: no earlier token may notice. Or one in the middle,
+    // or the first block, has a K whose scores are infinite.
     size_t last = 0;
     while (last + 1 < rows && x.t.row[last + 1] == 0) last++;
-    for (int h = 0; h < x.kv_heads; h++) {
-      int64_t at = x.pools.vector(x.t, 0, broken == last_is_nan ? x.t.position[last] : x.t.position[last] / 2, h);
-      for (int i = 0; i < x.dim; i++) {
-        if (broken == middle_is_infinite) x.pools.k[at * x.dim + i] = narrow<T>(i == 0 ? INFINITY : 0);
-        if (broken == last_is_nan) x.pools.k[at * x.dim + i] = narrow<T>(NAN), x.pools.v[at * x.dim + i] = narrow<T>(i % 2 ? INFINITY : NAN);
+    int position = x.t.position[last], from = broken == last_is_nan ? position : broken == middle_is_infinite ? position / 2 : 0;
+    for (int p = from; p <= (broken == block_is_infinite ? BLOCK - 1 : from); p++)
+      for (int h = 0; h < x.kv_heads; h++) {
+        int64_t at = x.pools.vector(x.t, 0, p, h);
+        for (int i = 0; i < x.dim; i++) {
+          x.pools.k[at * x.dim + i] = narrow<T>(broken == last_is_nan ? NAN : i == 0 ? INFINITY : 0);
+          if (broken == last_is_nan) x.pools.v[at * x.dim + i] = narrow<T>(i % 2 ? INFINITY : NAN);
+        }
       }
-    }
   }
   auto want = exact(x);
   std::vector<float> out(x.q.size(), 7), chunks = out;
@@ -213,6 +215,7 @@ void prompt() {
   if constexpr (sizeof(T) == 2) {
     prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, last_is_nan);
     prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, middle_is_infinite);
+    prompts(Queries<T>(4, 2, 128, 4, {90, 20}, {90, 1}), limit, block_is_infinite);
     prompts(Queries<T>(2, 1, 136, 4, {70, 20}, {70, 1}), limit, last_is_nan);
   }
 }
