@@ -11,7 +11,7 @@
 // | version | what | 256 rows | 4096 rows |
 // |---|---|---|---|
 // | 1 | a warp and a block a vector | 15.2 us | 236.6 us |
-// | 2 | a warp a vector, 8 in a block | not measured | |
+// | 2 | a warp a vector, 8 in a block | 4.6 us | 69.9 us |
 #include "kv.cuh"
 #include "rope.cuh"
 

@@ -18,7 +18,7 @@
 // | version | what | time of 1, 64, 256 rows at 2,048 on an H200: 32 heads, 8 KV heads, 128 elements |
 // |---|---|---|
 // | 1 | a warp a segment, K and V of one block on their way | bfloat16 69, 280, 1121 us; int8 163, 1108, 4425 us |
-// | 2 | four warps a segment, K and V two blocks ahead; codes are widened in registers | not measured |
+// | 2 | four warps a segment, K and V two blocks ahead; codes are widened in registers | bfloat16 14.7, 145, 500 us; int8 20.4, 131, 435 us |
 #include "tensor_attention.cuh"
 
 namespace decode {

