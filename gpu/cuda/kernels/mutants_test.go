@@ -223,7 +223,7 @@ func missing(t *testing.T) []mutant {
 	var list []mutant
 	for file := range mutantTests {
 		text := source(t, file)
-		for _, call := range []string{"__syncthreads();", "__syncwarp();", "sync_team<D>(team);", "cp_async_wait<1>();", "cp_async_wait<0>();",
+		for _, call := range []string{"wait_for_previous();", "__syncthreads();", "__syncwarp();", "sync_team<D>(team);", "cp_async_wait<1>();", "cp_async_wait<0>();",
 			"cp_async_wait<N - 1>();", "cp_async_wait<STAGES - 2>();", "cp_async_wait<R::STAGES - 2>();", "wgmma_fence();", "wgmma_wait<0>();", "wgmma_wait<1>();",
 			"mbarrier_wait(&barriers.full[s], turn.parity);", "mbarrier_wait(&barriers.empty[s], turn.parity ^ 1);", "mbarrier_fence_init();",
 			"if (tells) mbarrier_arrive(&barriers.empty[s]);", "bar_sync(1, THREADS);"} {
@@ -276,7 +276,8 @@ func (m mutant) text(t *testing.T) string {
 	}
 	i := strings.Index(text[at:], m.old)
 	if i < 0 {
-		t.Fatalf("%s has no occurrence %d of %q", m.file, m.at, m.old)
+		t.Errorf("%s has no occurrence %d of %q", m.file, m.at, m.old)
+		return text
 	}
 	return text[:at+i] + m.new + text[at+i+len(m.old):]
 }
@@ -315,6 +316,20 @@ func (m mutant) build(t *testing.T) (string, error) {
 		options.Sanitizer = cudaemu.Address
 	}
 	return cudaemu.Program(files, []string{".", "twin"}, options)
+}
+
+// Each mutant has a place in its file, and what is listed as unseen is a mutant.
+func TestMutantsHaveAPlace(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range append(missing(t), mutants...) {
+		m.text(t)
+		names[m.name()] = true
+	}
+	for name := range unseen {
+		if !names[name] {
+			t.Errorf("%s is listed as unseen and is no mutant", name)
+		}
+	}
 }
 
 // Every barrier, wait and guard of the kernels matters: without it, a twin or the
