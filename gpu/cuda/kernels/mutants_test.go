@@ -176,7 +176,7 @@ func missing(t *testing.T) []mutant {
 var unseen = map[string]string{
 	`attention.cu "__syncwarp();" 0`:                                            "the emulation's shuffles order memory, too; a GPU's do not",
 	`tensor.cuh "__syncthreads();" 0`:                                           "two blocks of the emulation hardly ever meet there",
-	`tensor_many.cuh "bar_sync(1, THREADS);" 0`:                                "two blocks of the emulation hardly ever meet there",
+	`tensor_many.cuh "bar_sync(1, THREADS);" 0`:                                 "two blocks of the emulation hardly ever meet there",
 	`tensor.cuh "(chunk ^ (row % 8)) * 16" 0`:                                   "only conflicts of banks",
 	`tensor_gemm_wgmma.cu "(1024 - shared_address(unaligned) % 1024) % 1024" 0`: "the emulation's swizzles follow the address; a GPU's descriptors count from 1,024",
 	`tensor_attention.cuh "step->token_position[before] + 1" 0`:                 "every token counts as alone and is computed as such, with the same bits",
