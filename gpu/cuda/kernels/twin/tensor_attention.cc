@@ -154,9 +154,9 @@ void decode() {
   for (int p = 32 * POSITIONS; p < 33 * POSITIONS; p++) {
     int64_t at = rising.pools.vector(rising.t, 0, p, 0);
     if constexpr (sizeof(T) == 1) {
-      rising.pools.kscale[at] *= 4;
+      rising.pools.kscale[at] *= 2;
     } else {
-      for (int i = 0; i < 8; i++) rising.pools.k[at * 8 + i] = narrow<T>(4 * widen(rising.pools.k[at * 8 + i]));
+      for (int i = 0; i < 8; i++) rising.pools.k[at * 8 + i] = narrow<T>(2 * widen(rising.pools.k[at * 8 + i]));
     }
   }
   decodes(rising, limit);
