@@ -110,6 +110,7 @@ type loading struct {
 	work    chan *piece
 	back    chan *piece // with space for all pieces
 	failed  *piece      // the first one, in the order of pieces, that cannot be read
+	broken  error       // of the device; after it nothing is copied
 }
 
 // staging is a pinned buffer and the end of the copy from it.
@@ -174,11 +175,11 @@ func (l *loading) run() (err error) {
 	}
 	number := 0
 	for i, s := range l.model.program.Weights {
-		if err := l.tensor(s, l.model.weights.all[i], &number); err != nil {
-			return errors.Join(err, l.rest())
+		if err = l.tensor(s, l.model.weights.all[i], &number); err != nil || l.failed != nil {
+			break
 		}
 	}
-	if err := l.rest(); err != nil {
+	if err = cmp.Or(l.rest(), err); err != nil {
 		return err
 	}
 	return l.model.stream.Synchronize()
@@ -212,15 +213,15 @@ func (l *loading) tensor(s gpu.WeightSpec, h held, number *int) error {
 func (l *loading) buffer() (*staging, error) {
 	for len(l.free) == 0 {
 		if len(l.copying) < copies { // so readers have the others
-			if err := l.upload(<-l.back); err != nil {
-				return nil, err
+			if l.upload(<-l.back); l.broken != nil {
+				return nil, l.broken
 			}
 			continue
 		}
 		first := l.copying[0]
 		l.copying = l.copying[1:]
-		if err := first.copied.Synchronize(); err != nil {
-			return nil, err
+		if l.broken = first.copied.Synchronize(); l.broken != nil {
+			return nil, l.broken
 		}
 		l.free = append(l.free, first)
 	}
@@ -230,39 +231,40 @@ func (l *loading) buffer() (*staging, error) {
 	return b, nil
 }
 
-// rest waits for the pieces that readers still have.
+// rest waits for the pieces that readers still have, and returns what went wrong.
 func (l *loading) rest() error {
-	var err error
 	for l.reading > 0 {
-		err = cmp.Or(err, l.upload(<-l.back))
+		l.upload(<-l.back)
 	}
-	if l.failed != nil {
-		err = l.failed.err
+	if l.broken == nil && l.failed != nil {
+		return l.failed.err
 	}
-	return err
+	return l.broken
 }
 
 // upload copies a piece that was read to the device.
-func (l *loading) upload(p *piece) error {
+func (l *loading) upload(p *piece) {
 	l.reading--
+	if l.broken != nil {
+		return
+	}
 	if p.err != nil {
 		if l.failed == nil || p.number < l.failed.number {
 			l.failed = p
 		}
 		l.free = append(l.free, p.into)
-		return nil
+		return
 	}
 	l.copying = append(l.copying, p.into)
 	at, n := p.held.at+int64(p.lo)*p.held.rowBytes(), int64(p.hi-p.lo)*p.held.rowBytes()
-	if err := l.model.stream.Upload(l.model.weights.memory, at, p.into.buffer, 0, n); err != nil {
-		return err
+	if l.broken = l.model.stream.Upload(l.model.weights.memory, at, p.into.buffer, 0, n); l.broken != nil {
+		return
 	}
-	if err := l.model.stream.Record(p.into.copied); err != nil {
-		return err
+	if l.broken = l.model.stream.Record(p.into.copied); l.broken != nil {
+		return
 	}
 	stored := p.tensor.DType.Bytes(p.held.cols) // bytes of a row in the file
 	l.read(p.tensor.Data[p.lo*stored : p.hi*stored])
-	return nil
 }
 
 // read writes the rows as they are held.
