@@ -131,26 +131,6 @@ DEVICE uint32_t pack_factors(float low, float high) {
 constexpr float FLOAT_ROUNDING = 12582912.0f;
 DEVICE int nearest_int(float x) { return int(bits_of(fadd(x, FLOAT_ROUNDING)) - bits_of(FLOAT_ROUNDING)); }
 
-// exp_f32 is e^x within 1.02 units in the last place (all floats were tried against a double exp: see twin/numeric.cc).
-// Method: x = n ln 2 + r with |r| <= ln 2 / 2 and ln 2 in two parts (Cody and Waite 1980), e^r by the polynomial of
-// Cephes' expf (Moshier), times 2^n in two steps, so that subnormal results are rounded once. exp(0) is exactly 1,
-// exp(-inf) is 0, exp(inf) is infinite, NaN stays NaN.
-DEVICE float exp_f32(float x) {
-  float t = ffma(x, 1.44269504088896341f, FLOAT_ROUNDING), n = fsub(t, FLOAT_ROUNDING);
-  float r = ffma(n, -0.693359375f, x);
-  r = ffma(n, 2.12194440e-4f, r);
-  float p = ffma(1.9875691500e-4f, r, 1.3981999507e-3f);
-  p = ffma(p, r, 8.3334519073e-3f);
-  p = ffma(p, r, 4.1665795894e-2f);
-  p = ffma(p, r, 1.6666665459e-1f);
-  p = ffma(p, r, 5.0000001201e-1f);
-  p = fadd(ffma(p, fmul(r, r), r), 1.0f);
-  int k = int(bits_of(t) - bits_of(FLOAT_ROUNDING)), half = k >> 1; // of a NaN anything: p is NaN then
-  p = fmul(fmul(p, float_of(uint32_t(half + 127) << 23)), float_of(uint32_t(k - half + 127) << 23));
-  p = x > 89.0f ? INFINITE : p;
-  return x < -104.0f ? 0.0f : p;
-}
-
 // exp_polynomial is e^x / 2^n and t, whose low bits are n plus those of rounding.
 DEVICE float exp_polynomial(float x, float rounding, float &t) {
   t = ffma(x, 1.44269504088896341f, rounding);
@@ -163,6 +143,18 @@ DEVICE float exp_polynomial(float x, float rounding, float &t) {
   p = ffma(p, r, 1.6666665459e-1f);
   p = ffma(p, r, 5.0000001201e-1f);
   return fadd(ffma(p, fmul(r, r), r), 1.0f);
+}
+
+// exp_f32 is e^x within 1.02 units in the last place (all floats were tried against a double exp: see twin/numeric.cc).
+// Method: x = n ln 2 + r with |r| <= ln 2 / 2 and ln 2 in two parts (Cody and Waite 1980), e^r by the polynomial of
+// Cephes' expf (Moshier), times 2^n in two steps, so that subnormal results are rounded once. exp(0) is exactly 1,
+// exp(-inf) is 0, exp(inf) is infinite, NaN stays NaN.
+DEVICE float exp_f32(float x) {
+  float t, p = exp_polynomial(x, FLOAT_ROUNDING, t);
+  int k = int(bits_of(t) - bits_of(FLOAT_ROUNDING)), half = k >> 1; // of a NaN anything: p is NaN then
+  p = fmul(fmul(p, float_of(uint32_t(half + 127) << 23)), float_of(uint32_t(k - half + 127) << 23));
+  p = x > 89.0f ? INFINITE : p;
+  return x < -104.0f ? 0.0f : p;
 }
 
 // exp_not_positive is exp_f32 for x <= 0 or NaN, with the same bits and fewer instructions: a factor 2^64 too large is
