@@ -33,5 +33,5 @@
 // Each model has two more, those of its queue: one begins and ends steps, and owns the model
 // while steps are in flight; the other one waits for the device, without occupying a
 // processor. Each of the three is locked to its thread, which has the device's context, and
-// what one owns reaches the other by channels, so there is no lock.
+// they pass what they own through channels, without a lock.
 package cuda

@@ -104,7 +104,7 @@ type loading struct {
 	progress    func(done, total int64)
 	done, total int64
 
-	free    []*staging // nobody uses them
+	free    []*staging // not in use
 	reading int        // pieces that readers have
 	copying []*staging // pieces whose copies may be under way, in the order of their copies
 	work    chan *piece

@@ -21,8 +21,8 @@ type gemm struct {
 	stays   bool // a block takes one tile after the other
 }
 
-// gemms are in the order in which they are tried: of those that the GPU has and that are for
-// so many columns, the first one with enough rows is taken. All give the same bits.
+// gemms are in the order in which they are tried: of those that the GPU has and that are
+// meant for the number of columns, the first one with enough rows is taken. All give the same bits.
 var gemms = []gemm{
 	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, perSM: 1, stays: true},
 	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, stays: true},
@@ -39,10 +39,10 @@ var gemms = []gemm{
 	{name: "gemm128", tile: 128, columns: 128, block: 256, perSM: 1, splits: true},
 }
 
-// isFor reports whether a kernel is for products with so many columns.
+// isFor reports whether a kernel is meant for products with this number of columns.
 func (g gemm) isFor(columns int) bool { return g.below == 0 || columns < g.below }
 
-// of is how many tiles matrices with so many columns have in a row of tiles.
+// of is how many tiles the columns of some matrices make, in one row of tiles.
 func (g gemm) of(columns ...int) (tiles int) {
 	for _, n := range columns {
 		tiles += per(n, g.columns)
@@ -77,7 +77,8 @@ type splits struct {
 	parts           int // of products; 0: as many as seem best
 }
 
-// product is for a product of rows x k with matrices of so many tiles of columns.
+// product is over how many blocks the sums of a product are spread: of rows x k, with matrices
+// whose columns make a number of tiles.
 func (s splits) product(g gemm, rows, tiles, k int) int {
 	segments, slots := per(k, productSegment), s.multiprocessors*g.perSM
 	if g.maps { // their blocks have enough under way that half as many are no slower than shared sums
@@ -108,7 +109,7 @@ func productWork(g gemm, rows, tiles, k, parts int) int64 {
 	return 4 * int64(slots) * int64(tiles*per(rows, g.tile)) * int64(g.tile*g.columns)
 }
 
-// productNeeds is the memory that products of at most so many rows share: see needs.
+// productNeeds is the memory that products of up to most rows share: see needs.
 func (s splits) productNeeds(most, k int, columns ...int) (work int64, counters int) {
 	for _, g := range gemms {
 		for rows := min(g.tile, most); g.splits; rows = min(rows+g.tile, most) {

@@ -242,7 +242,7 @@ var unseen = map[string]string{
 	`tensor_gemm_wgmma.cu "(1024 - shared_address(unaligned) % 1024) % 1024" 0`: "the emulation's swizzles follow the address; a GPU's descriptors count from 1,024",
 	`tensor_decode.cu "(chunk ^ (row / 2 % CHUNKS)) * 16" 0`:                    "only conflicts of banks",
 	`tensor_decode.cu "if (lane >= d) highest" 0`:                               "the first lanes get their own peak back",
-	`tensor_decode.cu "if (base_of(n) >= end) return;" 0`:                       "blocks beyond the end are copied from page 0, and nobody reads them",
+	`tensor_decode.cu "if (base_of(n) >= end) return;" 0`:                       "blocks beyond the end are copied from page 0 and never read",
 	`tensor_decode.cu "if (follows | goes_on) return;" 0`:                       "the same bits twice",
 	`tensor_attention.cuh "step->token_position[before] + 1" 0`:                 "every token counts as alone and is computed as such, with the same bits",
 	`tensor_gemm_few.cu "u < WARPS && round.group < run.end" 0`:                 "zeros are added to the last sums, and these are written again",
