@@ -24,18 +24,19 @@ type Peaks struct{ FP32, BF16, FP8 float64 }
 
 // Efficiency is the share of a peak that kernels reach, in (0, 1].
 type Efficiency struct {
-	Linear    float64 // of the peak rate, in matrix products with weights
+	Linear    float64 // of the peak rate, in matrix products with weights and what lies between them
 	Attention float64 // of the BF16 peak rate, in attention over prompts
 	Memory    float64 // of the bandwidth
 }
 
-// Estimates, the same for all devices, until they are measured.
+// Fitted to the steps of two models on an H200 (docs/benchmarks/cuda.md), and used for
+// every device: the others are not measured.
 const (
-	stepOverhead  = 200 * time.Microsecond
-	layerOverhead = 10 * time.Microsecond
+	stepOverhead  = 100 * time.Microsecond
+	layerOverhead = 25 * time.Microsecond
 )
 
-var efficiency = Efficiency{Linear: 0.65, Attention: 0.45, Memory: 0.8}
+var efficiency = Efficiency{Linear: 0.6, Attention: 0.2, Memory: 0.82}
 
 const (
 	tera = 1e12
