@@ -17,6 +17,9 @@
 
 namespace flash {
 
+typedef float Two __attribute__((vector_size(8)));
+typedef uint32_t Words __attribute__((vector_size(16)));
+
 constexpr int ROWS = 16;                        // of a warp
 constexpr int TILE_BYTES = BLOCK * ROW_BYTES;   // of 64 positions x 64 elements
 template <int D>
@@ -62,6 +65,12 @@ struct Out {
   void *to;
   int kind; // 0 float32, 1 bfloat16, 2 float16
 };
+// put_pair writes two elements that follow each other.
+DEVICE void put_pair(const Out &out, int64_t at, float x, float y) {
+  if (out.kind == 0) *(Two *)((float *)out.to + at) = Two{x, y};
+  if (out.kind == 1) *(uint32_t *)((bf16 *)out.to + at) = pack<bf16>(x, y);
+  if (out.kind == 2) *(uint32_t *)((f16 *)out.to + at) = pack<f16>(x, y);
+}
 
 // follows reports whether a token continues the sequence of the one before it in the step.
 DEVICE bool follows(const Step *step, int token, int before) {

@@ -19,13 +19,13 @@
 // |---|---|---|
 // | 1 | a warp a segment, K and V of one block on their way | bfloat16 69, 280, 1121 us; int8 163, 1108, 4425 us |
 // | 2 | four warps a segment, K and V two blocks ahead; codes are widened in registers | bfloat16 14.7, 145, 500 us; int8 20.4, 131, 435 us |
-#include "tensor_attention.cuh"
+#include "tensor_decode_merge.cuh"
+#include "tensor_decode_products.cuh"
 
 namespace decode {
 
-using namespace flash;
+using namespace flash_decode;
 
-constexpr int WARPS = 4, THREADS = WARPS * 32;
 constexpr int STEPS = BLOCK / 16;         // of the products with V
 constexpr int BLOCKS = POSITIONS / BLOCK; // of a segment
 constexpr int WEIGHTS = BLOCK + 8;        // floats of a row of weights: rows lie in different banks
@@ -33,19 +33,9 @@ constexpr int AHEAD = 4;                  // blocks that are looked up before th
 
 // Dynamic shared memory: STAGES buffers of K, then of V.
 template <int D, class T>
-constexpr int ROW = D * int(sizeof(T)); // bytes of a vector
-template <int D, class T>
 constexpr int BUFFER = BLOCK * ROW<D, T>;
 template <int D, class T>
 constexpr int STAGES = ROW<D, T> < 512 ? 3 : 2;
-
-// at is where 16 bytes of a vector lie in a buffer: as chunk_of has them, or two rows of 64 bytes in one of 128.
-template <int D, class T>
-DEVICE unsigned char *at(unsigned char *buffer, int row, int chunk) {
-  constexpr int CHUNKS = ROW<D, T> / 16;
-  if constexpr (CHUNKS < ROW_CHUNKS) return buffer + row * ROW<D, T> + (chunk ^ (row / 2 % CHUNKS)) * 16;
-  return chunk_of(buffer + chunk / ROW_CHUNKS * TILE_BYTES, row, chunk % ROW_CHUNKS);
-}
 
 template <class T>
 struct Args {
@@ -61,9 +51,6 @@ struct Args {
   int32_t *arrived;
 };
 
-typedef float Two __attribute__((vector_size(8)));
-typedef uint32_t Words __attribute__((vector_size(16)));
-
 // Shared is what warps tell each other about a block of positions.
 template <class T>
 struct Shared {
@@ -76,191 +63,6 @@ struct Shared {
   float weights[ROWS * WEIGHTS];
   float total[ROWS];
 };
-
-// copy starts the copy of the K or V of a block. Elements from head_dim on are zeros.
-template <int D, class T>
-DEVICE void copy(unsigned char *buffer, const T *pool, const int64_t *bytes, int head_dim) {
-  constexpr int CHUNKS = ROW<D, T> / 16, STEP = THREADS / CHUNKS, N = BLOCK / STEP;
-  int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS, left = head_dim * int(sizeof(T)) - chunk * 16;
-  const char *from = (const char *)pool + chunk * 16;
-  if (left <= 0) {
-    UNROLL
-    for (int i = 0; i < N; i++) *(Words *)at<D, T>(buffer, row + i * STEP, chunk) = Words{0, 0, 0, 0};
-    return;
-  }
-  int64_t begin[N];
-  UNROLL
-  for (int i = 0; i < N; i++) begin[i] = bytes[row + i * STEP];
-  if (sizeof(T) == 2 || head_dim % 16 == 0) {
-    UNROLL
-    for (int i = 0; i < N; i++) cp_async16(at<D, T>(buffer, row + i * STEP, chunk), from + begin[i], true);
-    return;
-  }
-  UNROLL
-  for (int i = 0; i < N; i++) {
-    unsigned char *to = at<D, T>(buffer, row + i * STEP, chunk);
-    cp_async8(to, from + begin[i], true);
-    if (left > 8) {
-      cp_async8(to + 8, from + begin[i] + 8, true);
-    } else {
-      *(Two *)(to + 8) = Two{0, 0};
-    }
-  }
-}
-
-// clear makes zeros of what this thread has copied from positions of a block from left on.
-template <int D, class T>
-DEVICE void clear(unsigned char *buffer, int left) {
-  constexpr int CHUNKS = ROW<D, T> / 16, STEP = THREADS / CHUNKS;
-  int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
-  for (int i = row; i < BLOCK; i += STEP)
-    if (i >= left) *(Words *)at<D, T>(buffer, i, chunk) = Words{0, 0, 0, 0};
-}
-
-// codes widens the codes in bytes 0 and 2 to a pair of bfloat16, exactly: the low 7 bits as the fraction of 128 + x, less
-// 128, or 256 for a negative code. Bytes 1 and 3 may be anything.
-DEVICE uint32_t codes(uint32_t x) { return sub_bf16x2(and_or(x, 0x007f007f, 0x43004300), and_or(x, 0x00800080, 0x43004300)); }
-
-// add_key_step adds a step of 16 elements to q.k of a warp's 16 positions: score[j] as mma has it for 8 of them.
-template <int D, class T>
-DEVICE void add_key_step(float (&score)[2][4], const uint32_t (&q)[4], unsigned char *keys, int step) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  if constexpr (sizeof(T) == 2) {
-    uint32_t b[4];
-    load_b(b, keys + step / 4 * TILE_BYTES, warp * 16, step % 4);
-    mma<T>(score[0], q, b[0], b[1]);
-    mma<T>(score[1], q, b[2], b[3]);
-  } else {
-    int t = lane % 4;
-    uint32_t pair = t % 2 ? 0x302 : 0x100; // bytes 2 t and 2 t + 1 of 8, as bytes 0 and 2
-    UNROLL
-    for (int j = 0; j < 2; j++) {
-      const uint32_t *w = (const uint32_t *)at<D, T>(keys, warp * 16 + j * 8 + lane / 4, step) + t / 2;
-      mma<bf16>(score[j], q, codes(byte_perm(w[0], 0, pair)), codes(byte_perm(w[2], 0, pair)));
-    }
-  }
-}
-
-// add_value_step adds weight x v of 16 positions to the sums of a warp's elements. Tile i of 8 columns is elements 8 i to
-// 8 i + 7 of them; with int8, where two codes lie in 16 bits, tiles 2 i and 2 i + 1 are the even and the odd ones of 16.
-template <int D, class T>
-DEVICE void add_value_step(float (&sums)[D / 32][4], const Words *pairs, unsigned char *values, int step) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  constexpr int CHUNKS = ROW<D, T> / 16 / WARPS; // of a warp
-  Words w = pairs[step * 32 + lane];
-  uint32_t a[4] = {w[0], w[1], w[2], w[3]};
-  UNROLL
-  for (int i = 0; i < CHUNKS; i += 2) {
-    uint32_t b[4];
-    int row = CHUNKS == 1 ? step / 2 * 32 + lane : step * 16 + lane % 16; // one chunk of two steps, or two of this one
-    ldmatrix_x4_trans(b, at<D, T>(values, row, warp * CHUNKS + i + (CHUNKS == 1 ? 0 : lane / 16)));
-    UNROLL
-    for (int h = 0; h < 2; h++) {
-      if (CHUNKS == 1 && h != step % 2) continue;
-      if constexpr (sizeof(T) == 2) {
-        mma<T>(sums[i + h], a, b[2 * h], b[2 * h + 1]);
-      } else {
-        int tile = CHUNKS == 1 ? 0 : 2 * (i + h);
-        mma<bf16>(sums[tile], a, codes(b[2 * h]), codes(b[2 * h + 1]));
-        mma<bf16>(sums[tile + 1], a, codes(b[2 * h] >> 8), codes(b[2 * h + 1] >> 8));
-      }
-    }
-  }
-}
-
-// each_pair calls f(element, sum, next sum) for a warp's sums of row lane / 4 + 8 r.
-template <int D, class T, class F>
-DEVICE void each_pair(const float (&sums)[D / 32][4], int r, F f) {
-  int t = threadIdx.x % 4, first = threadIdx.x / 32 * (D / WARPS);
-  if constexpr (sizeof(T) == 2) {
-    UNROLL
-    for (int i = 0; i < D / 32; i++) f(first + i * 8 + t * 2, sums[i][2 * r], sums[i][2 * r + 1]);
-  } else {
-    UNROLL
-    for (int i = 0; i < D / 64; i++) {
-      f(first + i * 16 + t * 4, sums[2 * i][2 * r], sums[2 * i + 1][2 * r]);
-      f(first + i * 16 + t * 4 + 2, sums[2 * i][2 * r + 1], sums[2 * i + 1][2 * r + 1]);
-    }
-  }
-}
-
-DEVICE void put_pair(const Out &out, int64_t at, float x, float y) {
-  if (out.kind == 0) *(Two *)((float *)out.to + at) = Two{x, y};
-  if (out.kind == 1) *(uint32_t *)((bf16 *)out.to + at) = pack<bf16>(x, y);
-  if (out.kind == 2) *(uint32_t *)((f16 *)out.to + at) = pack<f16>(x, y);
-}
-
-// Parts are the results of segments in work, of one token, KV head and up to 16 rows of its group.
-struct Parts {
-  float *sums;    // [row][head_dim]
-  Two *ends;      // [row] peak and total
-  int64_t stride; // floats from one segment to the next
-  int head_dim;
-};
-DEVICE float *sums_of(const Parts &p, int segment, int row) { return p.sums + segment * p.stride + row * p.head_dim; }
-DEVICE Two *end_of(const Parts &p, int segment, int row) { return (Two *)((float *)p.ends + segment * p.stride) + row; }
-
-// merge_parts merges segments in order. A thread has 4 elements of a row. What the sums are multiplied by depends on
-// the peaks only, so a warp computes it for 32 segments at once.
-template <int D>
-DEVICE void merge_parts(const Parts &parts, Four *factors, int segments, int rows, const Out &out, int64_t at) {
-  constexpr int COLUMNS = D / 4, GROUP = THREADS / COLUMNS; // rows at once
-  constexpr int BATCH = 8;                                  // segments whose sums are loaded at once
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS * 4;
-  for (int from_row = 0; from_row < rows; from_row += GROUP) {
-    bool mine = from_row + row < rows && column < parts.head_dim;
-    Four sums = {};
-    float total = 0, peak[(GROUP + WARPS - 1) / WARPS]; // of the rows whose factors this warp computes: warp and warp + 4
-    UNROLL
-    for (float &p : peak) p = -INFINITE;
-    for (int from = 0; from < segments; from += BATCH) {
-      Four next[BATCH];
-      UNROLL
-      for (int i = 0; i < BATCH; i++)
-        if (mine && from + i < segments) next[i] = *(const Four *)(sums_of(parts, from + i, from_row + row) + column);
-      if (from % 32 == 0) {
-        __syncthreads(); // factors may be overwritten
-        UNROLL
-        for (int i = 0; i < (GROUP + WARPS - 1) / WARPS; i++) {
-          int r = warp + i * WARPS;
-          if (r >= GROUP || from_row + r >= rows) continue;
-          Two end = {-INFINITE, 0};
-          if (from + lane < segments) end = *end_of(parts, from + lane, from_row + r);
-          float highest = end[0];
-          if (lane == 0) highest = flarger(peak[i], highest);
-          UNROLL
-          for (int d = 1; d < 32; d *= 2) {
-            float before = __shfl_up_sync(ALL_LANES, highest, d);
-            if (lane >= d) highest = flarger(before, highest);
-          }
-          float before = __shfl_up_sync(ALL_LANES, highest, 1);
-          if (lane == 0) before = peak[i];
-          float theirs = exp_not_positive(fsub(end[0], highest));
-          factors[r * 32 + lane] = Four{exp_not_positive(fsub(before, highest)), theirs, fmul(end[1], theirs), end[1]};
-          peak[i] = __shfl_sync(ALL_LANES, highest, 31);
-        }
-        __syncthreads(); // factors are there
-      }
-      UNROLL
-      for (int i = 0; i < BATCH; i++) {
-        if (from + i >= segments) break;
-        Four factor = factors[row * 32 + (from + i) % 32];
-        if (from + i == 0) {
-          sums = next[i];
-          total = factor[3];
-          continue;
-        }
-        total = ffma(total, factor[0], factor[2]);
-        UNROLL
-        for (int c = 0; c < 4; c++) sums[c] = join(sums[c], factor[0], next[i][c], factor[1]);
-      }
-    }
-    if (!mine) continue;
-    int64_t to = at + int64_t(from_row + row) * parts.head_dim + column;
-    put_pair(out, to, fdiv(sums[0], total), fdiv(sums[1], total));
-    put_pair(out, to + 2, fdiv(sums[2], total), fdiv(sums[3], total));
-  }
-}
 
 template <int D, class T>
 DEVICE void run(const Args<T> &args) {
