@@ -81,7 +81,7 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 	o.stride = per(spec.Context, spec.PageSize)
 	o.splits = splits{multiprocessors: multiprocessors, context: o.stride * spec.PageSize}
 	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
-	const smaller = "lower chunked-prefill-size or max-running-requests"
+	const smaller = "lower chunked-prefill-size and max-running-requests"
 	o.needs = []need{
 		{"the KV pool's pages", "kv", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "lower mem-fraction-static or max-total-tokens", &o.kv},
 		{"the buffers of a step", "activations", o.layBuffers(p, rounded), smaller, &o.buffers},
@@ -89,7 +89,7 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 		{"the page tables", "workspace", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
 		{"the partial sums of products and attention", "workspace", work, smaller, &o.work},
 		{"the counters of blocks", "workspace", 4 * int64(counters), smaller, &o.arrived},
-		{"the headers of steps", "workspace", int64(per(spec.StepTokens, o.tile)) * headerBytes, "lower chunked-prefill-size", &o.headers},
+		{"the headers of steps", "workspace", int64(per(spec.StepTokens, o.tile)) * headerBytes, smaller, &o.headers},
 		{"the tensor maps", "workspace", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
 	}
 	return o
@@ -145,15 +145,14 @@ func (o *pool) rows(b gpu.BufferSpec) int {
 func samplerBytes(vocab int) int64 { return 8 * int64((vocab+31)/32*32) }
 
 func take(d *driver.Device, what string, bytes int64, remedy string) (*driver.Memory, error) {
-	free, _, err := d.Memory()
-	if err != nil {
-		return nil, err
-	}
 	m, err := d.Alloc(max(bytes, 1))
-	if err != nil {
-		return nil, lacking(err, what, bytes, free, remedy)
+	if err == nil {
+		return m, nil
 	}
-	return m, nil
+	if free, _, unknown := d.Memory(); unknown == nil {
+		err = lacking(err, what, bytes, free, remedy)
+	}
+	return nil, err
 }
 
 // keys is the address of a layer's K; values of its V.

@@ -19,14 +19,14 @@ const (
 	hardware     = "look for Xid in the kernel's log (dmesg), and reset the device (nvidia-smi --gpu-reset) or replace it"
 	damaged      = "the program is damaged: install it again"
 	mpsService   = "look at the log of the MPS service (nvidia-cuda-mps-control), or stop it"
-	badCapture   = "this is a fault of Troupe: please report it"
+	ownBug       = "this is a fault of Troupe: please report it"
 	unexplained  = "this is a fault of Troupe or of the driver: please report it with the log"
 )
 
 var meanings = map[int]meaning{
 	C.CUDA_ERROR_INVALID_VALUE:   {name: "CUDA_ERROR_INVALID_VALUE", remedy: unexplained},
 	C.CUDA_ERROR_OUT_OF_MEMORY:   {name: "CUDA_ERROR_OUT_OF_MEMORY", reason: ErrMemory, remedy: "free memory (nvidia-smi lists who uses the device's), or use a smaller model, context or pool"},
-	C.CUDA_ERROR_NOT_INITIALIZED: {name: "CUDA_ERROR_NOT_INITIALIZED", remedy: "call Open first"},
+	C.CUDA_ERROR_NOT_INITIALIZED: {name: "CUDA_ERROR_NOT_INITIALIZED", remedy: ownBug},
 	C.CUDA_ERROR_DEINITIALIZED:   {name: "CUDA_ERROR_DEINITIALIZED", sticky: true},
 	C.CUDA_ERROR_STUB_LIBRARY:    {name: "CUDA_ERROR_STUB_LIBRARY", reason: ErrNoDriver, remedy: "take the folder stubs of the CUDA toolkit out of LD_LIBRARY_PATH"},
 
@@ -41,7 +41,7 @@ var meanings = map[int]meaning{
 	C.CUDA_ERROR_SYSTEM_NOT_READY:               {name: "CUDA_ERROR_SYSTEM_NOT_READY", reason: ErrNoDevice, remedy: "start NVIDIA's fabric manager (nvidia-fabricmanager), and wait until it is ready"},
 	C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:         {name: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", reason: ErrOldDriver, remedy: "libcuda.so.1 and the kernel's module have different versions: restart the machine after an update, and do not bring a libcuda.so.1 into the container"},
 	C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: {name: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", reason: ErrOldDriver, remedy: "take the package cuda-compat out of LD_LIBRARY_PATH, or " + updateDriver},
-	C.CUDA_ERROR_INVALID_CONTEXT:                {name: "CUDA_ERROR_INVALID_CONTEXT", remedy: "call Use first in a goroutine other than the one that retained the device"},
+	C.CUDA_ERROR_INVALID_CONTEXT:                {name: "CUDA_ERROR_INVALID_CONTEXT", remedy: ownBug},
 	C.CUDA_ERROR_CONTEXT_IS_DESTROYED:           {name: "CUDA_ERROR_CONTEXT_IS_DESTROYED", sticky: true},
 
 	// Kernels' code.
@@ -66,7 +66,7 @@ var meanings = map[int]meaning{
 	C.CUDA_ERROR_INVALID_PC:              {name: "CUDA_ERROR_INVALID_PC", sticky: true, remedy: ownFault},
 	C.CUDA_ERROR_LAUNCH_FAILED:           {name: "CUDA_ERROR_LAUNCH_FAILED", sticky: true, remedy: ownFault},
 
-	// Hardware, and what stands between it and the process.
+	// Hardware, and what lies between it and the process.
 	C.CUDA_ERROR_ECC_UNCORRECTABLE:           {name: "CUDA_ERROR_ECC_UNCORRECTABLE", sticky: true, remedy: hardware},
 	C.CUDA_ERROR_NVLINK_UNCORRECTABLE:        {name: "CUDA_ERROR_NVLINK_UNCORRECTABLE", sticky: true, remedy: hardware},
 	contained:                                {name: "CUDA_ERROR_CONTAINED", sticky: true, remedy: hardware},
@@ -81,11 +81,11 @@ var meanings = map[int]meaning{
 	C.CUDA_ERROR_MPS_CLIENT_TERMINATED:       {name: "CUDA_ERROR_MPS_CLIENT_TERMINATED", sticky: true, remedy: mpsService},
 
 	// Captures.
-	C.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:  {name: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", remedy: badCapture},
-	C.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:  {name: "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", remedy: badCapture},
-	C.CUDA_ERROR_STREAM_CAPTURE_UNJOINED:     {name: "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", remedy: badCapture},
-	C.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:     {name: "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", remedy: badCapture},
-	C.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD: {name: "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", remedy: badCapture},
+	C.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:  {name: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", remedy: ownBug},
+	C.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:  {name: "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", remedy: ownBug},
+	C.CUDA_ERROR_STREAM_CAPTURE_UNJOINED:     {name: "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", remedy: ownBug},
+	C.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:     {name: "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", remedy: ownBug},
+	C.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD: {name: "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", remedy: ownBug},
 }
 
 // Results of drivers newer than the API of include/cuda.h.

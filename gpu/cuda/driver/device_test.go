@@ -255,7 +255,7 @@ func TestOtherGoroutine(t *testing.T) {
 	go func() {
 		_, err := d.Alloc(1)
 		e := new(Error)
-		if !errors.As(err, &e) || e.Code != 201 || !strings.Contains(e.Remedy, "Use") {
+		if !errors.As(err, &e) || e.Code != 201 || !strings.Contains(e.Remedy, "report it") {
 			done <- fmt.Errorf("without Use: %w", err)
 			return
 		}
