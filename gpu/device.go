@@ -19,7 +19,8 @@ type Device interface {
 	// Load copies a program's weights into the device's own layout and returns a model
 	// without a KV pool. weights may be closed afterwards. Weights that are NaN or
 	// infinite, or would be so in the device's layout, are refused; the error names
-	// tensor, row and column. progress, if not nil, is called with the bytes loaded.
+	// tensor, row and column. progress, if not nil, is called with the bytes loaded; it
+	// may not call the device, which is busy.
 	Load(p *Program, weights Weights, progress func(done, total int64)) (Model, error)
 }
 

@@ -29,16 +29,25 @@ func marked(err error) error {
 }
 
 func sticky(err error) bool {
-	if e, is := err.(*driver.Error); is {
-		return e.Sticky
-	}
 	switch e := err.(type) {
+	case lost:
+		return true
+	case *driver.Error:
+		return e.Sticky
 	case interface{ Unwrap() []error }:
 		return slices.ContainsFunc(e.Unwrap(), sticky)
 	case interface{ Unwrap() error }:
 		return sticky(e.Unwrap())
 	}
 	return false
+}
+
+// repeated reports whether the driver has one code for a step and again for the stream after
+// it: then the context has ended, also if the code is one of a later driver.
+func repeated(err, again error) bool {
+	first, is := errors.AsType[*driver.Error](err)
+	second, too := errors.AsType[*driver.Error](again)
+	return is && too && first.Code == second.Code && first.Code != 0
 }
 
 // lacking adds to an error of a full device how much was wanted, and what to do.

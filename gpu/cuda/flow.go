@@ -48,6 +48,7 @@ func (m *model) beginStep(b *gpu.StepBatch) (bool, error) {
 		return false, nil
 	}
 	if err := m.use(&m.uses); err != nil {
+		m.broken = err // this step's changes of rows are lost
 		return false, marked(err)
 	}
 	if m.pool != nil {
@@ -75,18 +76,33 @@ func (m *model) waitStep() error {
 	s := &m.steps[m.waited%gpu.StepsInFlight]
 	m.waited++
 	if err := m.use(&m.waits); err != nil {
-		return errors.Join(s.err, err)
+		return errors.Join(s.err, notWaited{err})
 	}
 	err := s.err
 	if err == nil {
 		err = s.computed.Synchronize()
 	}
-	if err != nil { // part of it may be under way
-		if over := m.stream.Synchronize(); !sticky(err) {
-			err = errors.Join(err, over)
-		}
+	if err != nil {
+		err = m.over(err)
 	}
 	return err
+}
+
+// notWaited is why nobody waited for a step: the device may still compute it.
+type notWaited struct{ error }
+
+func (e notWaited) Unwrap() error { return e.error }
+
+// over returns the error of a step when nothing of it is under way any more.
+func (m *model) over(err error) error {
+	again := m.stream.Synchronize()
+	switch {
+	case sticky(err) || again == nil:
+		return err
+	case repeated(err, again):
+		return lost{err}
+	}
+	return errors.Join(err, again)
 }
 
 // endStep makes the results of the step that the device is done with.
@@ -95,6 +111,8 @@ func (m *model) endStep(err error) (*gpu.StepResult, error) {
 	m.ended++
 	if err == nil {
 		err = contained(s.takes)
+	} else if _, not := errors.AsType[notWaited](err); not {
+		err = m.over(err)
 	}
 	if err != nil {
 		err = cannotCompute(len(s.sequences), err)

@@ -42,13 +42,13 @@ func graphSize(rows, most int) int {
 	return min(size, most)
 }
 
-// launch runs a step's kernels as a graph. If none can be made, for lack of memory, steps of
-// this size go on kernel by kernel.
+// launch runs a step's kernels as a graph. If none can be made, because the driver refuses to
+// or has no memory for it, steps of this size go on kernel by kernel.
 func (g *graphs) launch(s *step, rows int) error {
 	exec, tried := g.byRows[rows]
 	if !tried {
 		var err error
-		if exec, err = capture(s, rows); err != nil && !errors.Is(err, driver.ErrMemory) {
+		if exec, err = capture(s, rows); sticky(err) {
 			return err
 		}
 		if g.byRows == nil {
@@ -56,10 +56,17 @@ func (g *graphs) launch(s *step, rows int) error {
 		}
 		g.byRows[rows] = exec
 	}
-	if exec == nil {
-		return s.compute()
+	if exec != nil {
+		err := s.model.stream.LaunchGraph(exec)
+		if !errors.Is(err, driver.ErrMemory) { // which the first launch may need
+			return err
+		}
+		g.byRows[rows] = nil
+		if err := exec.Close(); err != nil {
+			return err
+		}
 	}
-	return s.model.stream.LaunchGraph(exec)
+	return s.compute()
 }
 
 // capture makes a graph for some rows. Everything that differs between steps is in the
@@ -69,10 +76,13 @@ func capture(s *step, rows int) (_ *driver.Exec, err error) {
 	if err := m.stream.BeginCapture(); err != nil {
 		return nil, err
 	}
-	if err = s.body(rows); err == nil {
-		err = s.tail(0, rows, rows, rows)
-	}
-	graph, ended := m.stream.EndCapture() // also after a failure
+	err = contained(func() error {
+		if err := s.body(rows); err != nil {
+			return err
+		}
+		return s.tail(0, rows, rows, rows)
+	})
+	graph, ended := m.stream.EndCapture() // also after a failure, or the stream captures for ever
 	if err = errors.Join(err, ended); err != nil {
 		return nil, errors.Join(err, graph.Close())
 	}

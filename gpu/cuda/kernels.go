@@ -38,7 +38,7 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 			return nil, errors.Join(err, s.close())
 		}
 		s.functions[k.Name] = f
-		if target == "sm_90a" { // the image in which wait_for_previous waits
+		if target == "sm_90a" && d.Description().Driver >= earlyInGraphs { // the image in which wait_for_previous waits
 			f.StartEarly()
 		}
 		if n := dynamicShared(k.Name); n+f.Attributes().Shared > plainShared && s.fits(k.Name) {
@@ -49,6 +49,10 @@ func loadKernels(d *driver.Device) (_ *kernelSet, err error) {
 	}
 	return s, nil
 }
+
+// earlyInGraphs is the first driver, CUDA 12.3, whose graphs keep that a kernel starts before
+// the end of the one before it.
+const earlyInGraphs = 12030
 
 // plainShared is how much shared memory a block may have without asking for it.
 const plainShared = 48 << 10

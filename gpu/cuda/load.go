@@ -59,28 +59,30 @@ func (d *device) Load(p *gpu.Program, w gpu.Weights, progress func(done, total i
 }
 
 // load runs on the worker.
-func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (_ *model, err error) {
+func (d *device) load(p *gpu.Program, w gpu.Weights, progress func(done, total int64)) (*model, error) {
 	m := &model{weights: &weights{users: 1}, program: p, options: d.options, worker: d.worker, device: d.worker.device}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.free())
-		}
-	}()
-	if err = m.setUp(); err != nil {
-		return nil, err
+	if err := contained(func() error { return m.load(w, progress) }); err != nil {
+		return nil, errors.Join(err, m.free())
 	}
-	all, plan, err := place(p, w)
+	return m, nil
+}
+
+// load leaves what it has made to the caller, also after an error.
+func (m *model) load(w gpu.Weights, progress func(done, total int64)) (err error) {
+	if err = m.setUp(); err != nil {
+		return err
+	}
+	all, plan, err := place(m.program, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.weights.all = all
-	if m.weights.memory, err = m.device.Alloc(max(plan.Bytes, 1)); err != nil {
-		free, _, _ := m.device.Memory() // only for the error
-		return nil, lacking(err, "the model's weights", plan.Bytes, free, "use a smaller model, or --device cpu")
+	if m.weights.memory, err = take(m.device, "the model's weights", plan.Bytes, "use a smaller model, or --device cpu"); err != nil {
+		return err
 	}
 	l := &loading{model: m, source: w, progress: progress}
 	l.stream, _ = w.(gpu.StreamedWeights)
-	return m, l.run()
+	return l.run()
 }
 
 // setUp loads the kernels and makes the stream of a model.
@@ -134,10 +136,11 @@ func (l *loading) run() (err error) {
 	all := make([]staging, readers+copies)
 	l.work, l.back = make(chan *piece, len(all)), make(chan *piece, len(all))
 	var ended sync.WaitGroup
+	whole := false
 	defer func() {
 		close(l.work)
 		ended.Wait()
-		if err != nil { // a copy may be under way
+		if !whole { // after an error or a panic a copy may be under way
 			err = errors.Join(err, l.model.stream.Synchronize())
 		}
 		for i := range all {
@@ -182,7 +185,9 @@ func (l *loading) run() (err error) {
 	if err = cmp.Or(l.rest(), err); err != nil {
 		return err
 	}
-	return l.model.stream.Synchronize()
+	err = l.model.stream.Synchronize()
+	whole = err == nil
+	return err
 }
 
 // tensor gives a weight to the readers in pieces.

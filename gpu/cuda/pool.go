@@ -104,11 +104,14 @@ func (d *device) StepBytes(p *gpu.Program, spec gpu.PoolSpec) (bytes int64) {
 			bytes += aligned(n.bytes)
 		}
 	}
+	var tables []gpu.Rope
 	for _, op := range p.Ops {
-		if rope, is := op.(gpu.Rope); is {
-			bytes += 8 * int64(len(rope.InvFreq)) * int64(spec.Context)
-			break
+		rope, is := op.(gpu.Rope)
+		if !is || slices.ContainsFunc(tables, func(t gpu.Rope) bool { return slices.Equal(t.InvFreq, rope.InvFreq) }) {
+			continue
 		}
+		tables = append(tables, rope)
+		bytes += 8 * int64(len(rope.InvFreq)) * int64(spec.Context)
 	}
 	const perRow, perLaunch = 4 << 10, 4 << 10
 	if !d.options.NoGraphs {

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -51,7 +52,7 @@ func decodes(row gpu.Row) gputest.Part {
 // If memory for the data of a step is short once, later steps run.
 func TestMemoryThatIsShortOnce(t *testing.T) {
 	set := faults(t)
-	for _, call := range []string{"cuMemAlloc:1=2", "cuMemHostAlloc:1=2", "cuMemGetInfo:1=2"} {
+	for _, call := range []string{"cuMemAlloc:1=2", "cuMemHostAlloc:1=2"} {
 		m := loaded(t, Options{}, graphShape, twentyPages)
 		set(call)
 		if _, err := gputest.Fresh(m, opens(0, 1)); err == nil {
@@ -66,25 +67,113 @@ func TestMemoryThatIsShortOnce(t *testing.T) {
 	}
 }
 
-// Without memory for a graph a decode step goes on kernel by kernel.
-func TestNoMemoryForAGraph(t *testing.T) {
+// Without a graph, for whatever reason, a decode step goes on kernel by kernel, and so does
+// the next one.
+func TestNoGraph(t *testing.T) {
 	set := faults(t)
 	want := ""
-	for _, fault := range []string{"off", "cuGraphInstantiateWithFlags:*=2"} {
+	for _, fault := range []string{
+		"off", "cuGraphInstantiateWithFlags:*=2", "cuGraphInstantiateWithFlags:*=801", "cuStreamBeginCapture:*=801",
+		"cuLaunchKernelEx:1=801", "cuGraphLaunch:*=2",
+	} {
 		m := loaded(t, Options{}, graphShape, twentyPages)
 		if _, err := gputest.Fresh(m, opens(0, 1)); err != nil {
 			t.Fatal(err)
 		}
 		set(fault)
-		rows, err := gputest.Step(m, decodes(0))
-		if err != nil {
-			t.Fatalf("%s: %v", fault, err)
+		got := ""
+		for i := range int64(2) {
+			next := decodes(0)
+			next.Start += int(i)
+			rows, err := gputest.Step(m, next)
+			if err != nil {
+				t.Fatalf("%s, step %d: %v", fault, i, err)
+			}
+			got += fmt.Sprint(rows)
 		}
-		if got := fmt.Sprint(rows); fault == "off" {
+		set("off")
+		if fault == "off" {
 			want = got
 		} else if got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("%s: %s, want %s", fault, got, want)
 		}
+	}
+}
+
+// A panic while a graph is captured ends the capture.
+func TestAPanicInACapture(t *testing.T) {
+	m := loaded(t, Options{}, graphShape, twentyPages)
+	if _, err := gputest.Fresh(m, opens(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	body := m.compiled.body
+	m.compiled.body = append(slices.Clone(body), launch{}) // without a kernel
+	if _, err := gputest.Step(m, decodes(0)); err == nil {
+		t.Error("no error")
+	}
+	m.compiled.body = body
+	if _, err := gputest.Fresh(m, opens(0, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A goroutine of steps that cannot have the device's context: a step ends only when nothing
+// of it runs, and steps fail until one with Reset.
+func TestNoContext(t *testing.T) {
+	set := faults(t)
+	for _, fault := range []string{"cuCtxSetCurrent:1=2", "cuCtxSetCurrent:2=2"} {
+		m := loaded(t, Options{}, graphShape, twentyPages)
+		set(fault)
+		_, err := gputest.Fresh(m, opens(0, 1))
+		set("off")
+		if err == nil {
+			t.Errorf("%s: no error", fault)
+		}
+		if err := m.worker.do(func() error {
+			done, err := m.stream.Done()
+			if !done {
+				err = errors.Join(err, errors.New("the stream is not done"))
+			}
+			return err
+		}); err != nil {
+			t.Errorf("%s: %v", fault, err)
+		}
+		if _, err := gputest.Step(m, opens(0, 1)); err == nil {
+			t.Errorf("%s: a step without Reset has no error", fault)
+		}
+		if _, err := gputest.Fresh(m, opens(0, 1)); err != nil {
+			t.Errorf("%s: %v", fault, err)
+		}
+	}
+}
+
+// A code that is not known ends the process if the stream has it, too.
+func TestAnUnknownCodeTwice(t *testing.T) {
+	set := faults(t)
+	for _, c := range []struct {
+		fault string
+		lost  bool
+	}{{"cuEventSynchronize:1=1234", false}, {"cuEventSynchronize:1=1234;cuStreamSynchronize:1=1234", true}} {
+		m := loaded(t, Options{}, graphShape, twentyPages)
+		set(c.fault)
+		_, err := gputest.Fresh(m, opens(0, 1))
+		set("off")
+		if e, is := errors.AsType[lost](err); err == nil || is != c.lost || is && !e.Sticky() {
+			t.Errorf("%s: %v; lost: %v", c.fault, err, is)
+		}
+	}
+}
+
+// A panic while weights are loaded leaves nothing on the device.
+func TestAPanicInALoad(t *testing.T) {
+	d := opened(t, Options{})
+	p, w := gputest.Build(graphShape, 1)
+	before := fmt.Sprint(driver.Live())
+	if _, err := d.Load(p, w, func(_, _ int64) { panic("progress") }); err == nil {
+		t.Error("no error")
+	}
+	if now := fmt.Sprint(driver.Live()); now != before {
+		t.Errorf("open are %s, before %s", now, before)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cuda"
+	"github.com/troupe-engine/troupe/model/weights"
 )
 
 // Opened is a device that was chosen by the settings. Close it.
@@ -119,7 +120,7 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if n.Model, err = n.Device.Load(n.Checkpoint.Program, n.Checkpoint.Weights, n.opt.Progress); err != nil {
+	if n.Model, err = n.Device.Load(n.Checkpoint.Program, until{ctx, n.Checkpoint.Weights}, n.opt.Progress); err != nil {
 		return configs.About(err, "model")
 	}
 	n.Models = []gpu.Model{n.Model}
@@ -167,4 +168,18 @@ func (n *Node) openDevice(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// until are weights that end when ctx does: loading them may take minutes, and a
+// start that is interrupted shall end.
+type until struct {
+	ctx context.Context
+	weights.Source
+}
+
+func (u until) Tensor(name string) (gpu.Tensor, error) {
+	if u.ctx.Err() != nil {
+		return gpu.Tensor{}, fmt.Errorf("interrupted while the weights were loaded: %w", context.Cause(u.ctx))
+	}
+	return u.Source.Tensor(name)
 }

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -34,6 +36,19 @@ func TestTypesOfPools(t *testing.T) {
 			t.Errorf("%s: a pool of %s, planned %d bytes, held %d; want %d", d, n.KVDType, n.Plan.PoolBytes, n.Model.Bytes()["kv"], want)
 		}
 		shut(t, n)
+	}
+}
+
+// An interrupt while weights are loaded ends the start before the next tensor.
+func TestAnInterruptedLoad(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	calls := 0
+	n, err := Open(ctx, Options{Config: settings(t), Log: zerolog.Nop(), Progress: func(done, total int64) {
+		calls++
+		interrupt()
+	}})
+	if n != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "interrupted while the weights were loaded") || calls == 0 {
+		t.Errorf("%v, %v, after %d calls", n, err, calls)
 	}
 }
 
