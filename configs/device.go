@@ -18,13 +18,14 @@ func deviceName(value any) []string {
 	}
 }
 
-// CUDA returns the number of the GPU that the setting device names; false if it names none.
+// CUDA returns the number of the GPU that the setting device names, or -1, which is any;
+// named: the setting asks for a GPU.
 func (c *Config) CUDA() (ordinal int, named bool) {
 	m := cudaDevice.FindStringSubmatch(c.Device)
-	if m == nil {
-		return 0, false
+	if m == nil || m[1] == "" {
+		return -1, m != nil
 	}
-	ordinal, _ = strconv.Atoi(m[1]) // "": 0
+	ordinal, _ = strconv.Atoi(m[1])
 	return ordinal, true
 }
 

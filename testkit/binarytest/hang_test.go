@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,8 +50,8 @@ func TestALaunchThatHangs(t *testing.T) {
 	}
 }
 
-// A driver that hangs before the model is loaded is seen by probes. The first signal ends the
-// process while the device is opened, the second one while the model is loaded.
+// A driver that hangs before the model is loaded is seen by probes, and one signal ends the
+// process.
 func TestADriverThatHangsAtTheStart(t *testing.T) {
 	withCUDA(t)
 	for _, call := range []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamSynchronize:1"} {
@@ -75,22 +77,45 @@ func TestADriverThatHangsAtTheStart(t *testing.T) {
 			if status, body := get("http://127.0.0.1:" + port + "/livez"); status != http.StatusOK {
 				t.Errorf("liveness is %d: %s", status, body)
 			}
-			ended := make(chan error, 1)
-			go func() { ended <- c.Wait() }()
-			for signals := 0; ; signals++ {
-				if err := c.Process.Signal(syscall.SIGTERM); err == nil && signals > 50 {
-					t.Fatal("it goes on after many signals")
-				}
-				select {
-				case <-ended:
-					if status := c.ProcessState.ExitCode(); status != 1 {
-						t.Errorf("it ended with status %d", status)
-					}
-					return
-				case <-time.After(100 * time.Millisecond):
-				}
-			}
+			endsBySignal(t, c)
 		})
+	}
+}
+
+func TestADriverThatHangsWhenItIsListed(t *testing.T) {
+	withCUDA(t)
+	c := faults{fake: "hang=cuInit"}.command(t, "inspect", "devices")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.Process.Pid))
+		if strings.Contains(string(maps), "libcuda.so") {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("it does not open the driver (%v)", err)
+		}
+	}
+	endsBySignal(t, c)
+}
+
+// endsBySignal sends a started command one signal. It has a minute to end.
+func endsBySignal(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-ended:
+		if status := c.ProcessState.ExitCode(); status != 1 {
+			t.Errorf("it ended with status %d", status)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
 	}
 }
 

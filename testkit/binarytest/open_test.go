@@ -66,6 +66,22 @@ func TestFaultsOfADriver(t *testing.T) {
 	}
 }
 
+// A GPU that cannot be used is no reason not to use the next one, unless it was named.
+func TestTheFirstGPUThatCanBeUsed(t *testing.T) {
+	withCUDA(t)
+	f := faults{fake: "devices=3;cuDeviceGetName:1=101;cuDevicePrimaryCtxRetain:1=2", args: roomy}
+	for _, device := range []string{"auto", "cuda"} {
+		s := f.serve(t, device)
+		says(t, s.line("the device was chosen"), "(cuda:2)")
+		if status := s.stop(t); status != 0 {
+			t.Errorf("it ended with status %d", status)
+		}
+	}
+	says(t, refused(t, f.command(t, "serve", "--port", "0", "--device", "cuda:0")), "CUDA device 0: cuDeviceGetName")
+	f.fake = "devices=2;cuDevicePrimaryCtxRetain:*=2"
+	says(t, refused(t, f.command(t, "serve", "--port", "0", "--device", "cuda")), "CUDA device 0: cuDevicePrimaryCtxRetain", "; CUDA device 1: cuDevicePrimaryCtxRetain")
+}
+
 // Each fault before a device is opened is in the list of devices, and no reason to fail.
 func TestFaultsAreListed(t *testing.T) {
 	withCUDA(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cuda"
@@ -40,7 +41,14 @@ func newDevices() *cobra.Command {
 				return err
 			}
 			list := []listed{{Device: "cpu", Name: processor.Info().Name, Memory: memory.Total}}
-			found, none := cuda.List(cuda.Options{Library: cfg.CUDALibrary})
+			var found []cuda.Found
+			var none error
+			if err := node.Answered(c.Context(), "the driver was asked for its devices", 0, func() error {
+				found, none = cuda.List(cuda.Options{Library: cfg.CUDALibrary})
+				return nil
+			}); err != nil {
+				return err
+			}
 			for _, f := range found {
 				one := listed{Device: fmt.Sprintf("cuda:%d", f.Ordinal), Name: f.Name + ", compute capability " + f.Compute, Memory: f.Memory, Driver: f.Driver}
 				if f.Fault != nil {

@@ -1,111 +1,55 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"runtime"
+	"time"
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
-	"github.com/troupe-engine/troupe/gpu/cpu"
-	"github.com/troupe-engine/troupe/gpu/cuda"
 	"github.com/troupe-engine/troupe/model/weights"
 )
 
-// Opened is a device that was chosen by the settings. Close it.
-type Opened struct {
-	gpu.Device
-	Config *configs.Config // the settings, with the defaults of the device
-	Why    string          // it is this device, for people
-	memory int64           // all that it has of its own, in bytes
-}
+// errNoAnswer: a device did not return. What it was given may still be used.
+var errNoAnswer = errors.New("the device does not answer")
 
-// with gives settings that were read again the defaults of the device.
-func (o Opened) with(c *configs.Config) *configs.Config {
-	if o.Device == nil { // a gateway
-		return c
-	}
-	return c.ForDevice(o.Info().Kind, o.memory)
-}
-
-// Close frees what the device holds; no model may be open.
-func (o Opened) Close() error {
-	if c, is := o.Device.(io.Closer); is {
-		return c.Close()
-	}
-	return nil
-}
-
-// OpenDevice opens the device of the settings: with auto a GPU that can be used, otherwise
-// the CPU.
-func OpenDevice(c *configs.Config) (Opened, error) {
-	ordinal, named := c.CUDA()
-	if c.Device == "cpu" {
-		return openCPU(c, "the setting device says so")
-	}
-	device, err := cuda.New(cuda.Options{Ordinal: ordinal, Library: c.CUDALibrary, NoGraphs: c.NoGraphs})
-	switch {
-	case err == nil:
-		return openedCUDA(c, device, named)
-	case named && c.CUDALibrary != "":
-		return Opened{}, c.Explain(configs.About(err, "device", "cuda-library"))
-	case named:
-		return Opened{}, c.Explain(configs.About(err, "device"))
-	}
-	return openCPU(c, "no GPU can be used: "+err.Error())
-}
-
-func openCPU(c *configs.Config, why string) (Opened, error) {
-	o := c.CPU
-	if c.DataParallel > 1 { // the engines share the processors
-		o.Threads = max(1, cmp.Or(o.Threads, runtime.GOMAXPROCS(0))/c.DataParallel)
-	}
-	device, err := cpu.New(o)
-	// Only here it shows whether the processor has the instruction set.
-	return Opened{device, c.ForDevice("cpu", 0), why, 0}, c.Explain(configs.About(err, "instruction-set"))
-}
-
-func openedCUDA(c *configs.Config, device cuda.Device, named bool) (Opened, error) {
-	memory, err := device.Memory()
-	if keys := c.OnlyCPU(); err == nil && len(keys) > 0 {
-		err = configs.About(fmt.Errorf("only the CPU device has %s; remove the setting, or set device to cpu", configs.List(keys, "and")), keys...)
-	}
-	if err != nil {
-		return Opened{}, errors.Join(c.Explain(err), device.Close())
-	}
-	why := "it can be used"
-	if named {
-		why = "the setting device says so"
-	}
-	return Opened{device, c.ForDevice("cuda", memory.Total), why, memory.Total}, nil
-}
-
-// openDeviceOr opens the device, or returns when ctx ends: a driver may hang.
-func openDeviceOr(ctx context.Context, c *configs.Config) (Opened, error) {
-	type result struct {
-		device Opened
-		err    error
-	}
-	opened := make(chan result, 1)
-	go func() {
-		device, err := OpenDevice(c)
-		opened <- result{device, err}
-	}()
+// Answered runs f, which waits for a device: its driver may hang. When ctx ends, f has some
+// time to return; without an answer its goroutine goes on, and the process must end.
+func Answered(ctx context.Context, while string, wait time.Duration, f func() error) error {
+	over := make(chan error, 1)
+	go func() { over <- f() }()
 	select {
-	case r := <-opened:
-		return r.device, r.err
+	case err := <-over:
+		return err
 	case <-ctx.Done():
-		return Opened{}, fmt.Errorf("interrupted while the device was opened: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-over:
+		return err
+	case <-time.After(wait):
+		return fmt.Errorf("interrupted while %s: %w: %w", while, errNoAnswer, context.Cause(ctx))
 	}
 }
 
-func (n *Node) openDevice(ctx context.Context) (err error) {
-	if n.opened, err = openDeviceOr(ctx, n.Config()); err != nil {
+func (n *Node) openDevice(ctx context.Context) error {
+	err := Answered(ctx, "the device was opened", 0, func() (err error) {
+		n.opened, err = OpenDevice(n.Config())
 		return err
+	})
+	if err == nil {
+		told := context.AfterFunc(ctx, func() {
+			n.opt.Log.Warn().Stringer("limit", closeLimit).Msg("interrupted: the start ends when the device answers, or at the limit")
+		})
+		err = Answered(ctx, "the model was loaded", closeLimit, func() error { return n.load(ctx) })
+		told()
 	}
+	n.silent = errors.Is(err, errNoAnswer)
+	return err
+}
+
+// load loads the model onto the device and makes the KV pool.
+func (n *Node) load(ctx context.Context) error {
 	n.Device = n.opened.Device
 	n.config.Store(n.opened.Config)
 	c := n.Config()

@@ -78,6 +78,7 @@ type Node struct {
 
 	config  atomic.Pointer[configs.Config]
 	opened  Opened // has Device
+	silent  bool   // it does not answer; nothing of it can be closed
 	files   model.Files
 	started time.Time
 	hash    atomic.Pointer[string]
