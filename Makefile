@@ -27,7 +27,7 @@ MUTANTS  ?= 1
 # No ids: they depend on the folder, and two builds shall give the same bytes.
 CUDAIDS := -buildid= -B none
 
-.PHONY: build-cuda test-cuda mutants gpu-pack kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
+.PHONY: build-cuda test-cuda mutants fake-cuda gpu-pack kernels help build run test race soak bench conformance clients lint fuzz generate train cross chaos failover release changelog arm64 deploycheck
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 
 mutants: ## break each barrier, wait, guard and index of the CUDA kernels alone: MUTANTS=1 all (an hour), or how many are drawn
 	TROUPE_CUDA_TESTS=1 TROUPE_CUDA_MUTANTS=$(MUTANTS) $(GO) test -count=1 -timeout 0 -run '^TestMutants$$' -v ./gpu/cuda/kernels ./gpu/cuda/kernels/sampletest
+
+fake-cuda: ## build the fake CUDA driver, with the kernels emulated, and print its path (needs g++)
+	@$(GO) run ./tools/fakecuda
 
 gpu-pack: ## write PACK (bin/gpu-pack): tests and measurements for a machine with a GPU and nothing else (needs gcc, xz)
 	rm -rf $(PACK).parts

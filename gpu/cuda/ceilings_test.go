@@ -248,7 +248,7 @@ func (m *meter) product(g gemm, rows, k int, w []uint64, columns ...int) func(ru
 	}
 	end := []uint64{uint64(k), 0}
 	if g.splits {
-		end = append(end, m.take(productWork(g, rows, tiles, k, parts)).Address(), m.counters(tiles*per(rows, g.tile)))
+		end = append(end, m.take(productWork(g, rows, tiles, k, parts)).Address(), m.counters(tiles*ceilDiv(rows, g.tile)))
 	}
 	return func(run int) {
 		m.start(name, grid, g.block, dynamicShared(name), slices.Concat([]uint64{count, in}, weights[run%len(w)][:], []uint64{0, 0, 0}, out[:], n[:], end)...)

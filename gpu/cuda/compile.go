@@ -43,7 +43,7 @@ func (c *compiler) compile() (out compiled, err error) {
 		return out, err
 	}
 	sample := ops[last].(gpu.Sample)
-	for t := range per(c.pool.spec.StepTokens, c.pool.tile) {
+	for t := range ceilDiv(c.pool.spec.StepTokens, c.pool.tile) {
 		step := c.steps + uint64(t)*uint64(headerBytes)
 		list, err := c.part(tail, last, step)
 		if err != nil {

@@ -33,7 +33,7 @@ type token struct{ row, position int }
 // newAttention draws a pool, in which each row has pages of its own in random order, and
 // queries. out has elements of the given size in bytes.
 func newAttention(b *bed, kv gpu.DType, heads, kvHeads, headDim, context, rows int, tokens []token, size int64) *attentionRun {
-	a := &attentionRun{b: b, kv: kv, heads: heads, kvHeads: kvHeads, headDim: headDim, tokens: len(tokens), stride: per(context, goldenPages)}
+	a := &attentionRun{b: b, kv: kv, heads: heads, kvHeads: kvHeads, headDim: headDim, tokens: len(tokens), stride: ceilDiv(context, goldenPages)}
 	pages := rows*a.stride + 1
 	vectors := pages * kvHeads * goldenPages
 	a.keys, a.values = address(b, b.elements(kv, vectors*headDim, 1)), address(b, b.elements(kv, vectors*headDim, 1))
@@ -93,7 +93,7 @@ func decodeCases() (list []goldenCase) {
 							tokens = append(tokens, token{row, n - 1})
 						}
 						a := newAttention(b, kv, 2*group, 2, headDim, 704, len(contexts), tokens, kinds[kind].size)
-						s, spec, blocks := splits{context: 704}, gpu.KVSpec{Heads: 2, HeadDim: headDim}, 2*per(group, decodeRows)
+						s, spec, blocks := splits{context: 704}, gpu.KVSpec{Heads: 2, HeadDim: headDim}, 2*ceilDiv(group, decodeRows)
 						work := s.decodeWork(len(tokens), a.heads, spec)
 						b.run(kernel, driver.Dim{X: len(tokens), Y: blocks, Z: parts}, 128, dynamicShared(kernel),
 							append(a.arguments(kind), b.room(work).Address(), uint64(work/4), b.counters(len(tokens)*blocks))...)
@@ -124,7 +124,7 @@ func promptCases() (list []goldenCase) {
 				name: fmt.Sprintf("prompt/%s/head-%d/group-%d/out-%s", typeName(kv), headDim, group, kinds[kind].name), kernels: []string{kernel},
 				run: func(b *bed) []byte {
 					a := newAttention(b, kv, group, 1, headDim, 544, 2, tokens, kinds[kind].size)
-					b.run(kernel, driver.Dim{X: per(len(tokens), promptRows(width)/group), Y: 1}, promptBlock, dynamicShared(kernel), a.arguments(kind)...)
+					b.run(kernel, driver.Dim{X: ceilDiv(len(tokens), promptRows(width)/group), Y: 1}, promptBlock, dynamicShared(kernel), a.arguments(kind)...)
 					return b.get(a.out, a.outBytes(kinds[kind].size))
 				},
 			})

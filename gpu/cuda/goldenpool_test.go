@@ -96,14 +96,14 @@ func poolCases() (list []goldenCase) {
 				p := newPoolRun(b, kv, headDim)
 				arguments := slices.Concat([]uint64{p.step, p.q.Address(), p.k.Address(), p.v.Address(), angles(b, half)}, p.pools(),
 					[]uint64{poolHeads, poolKVHeads, uint64(headDim), uint64(half), floatBits(1.25)})
-				b.run(both, driver.Dim{X: poolTokens, Y: per(32*(poolHeads+2*poolKVHeads), ropeStoreBlock)}, ropeStoreBlock, 0, arguments...)
+				b.run(both, driver.Dim{X: poolTokens, Y: ceilDiv(32*(poolHeads+2*poolKVHeads), ropeStoreBlock)}, ropeStoreBlock, 0, arguments...)
 				return p.written()
 			})
 		}
 		add(fmt.Sprintf("rope/%d", headDim), "rope", func(b *bed) []byte {
 			p := newPoolRun(b, gpu.F32, headDim)
 			width := poolHeads * headDim
-			b.run("rope", driver.Dim{X: poolTokens, Y: per(poolHeads*half, perRow)}, along, 0, p.step, p.q.Address(), angles(b, half),
+			b.run("rope", driver.Dim{X: poolTokens, Y: ceilDiv(poolHeads*half, perRow)}, along, 0, p.step, p.q.Address(), angles(b, half),
 				uint64(width), uint64(headDim), uint64(half), floatBits(0.75))
 			return b.get(p.q, p.q.Size())
 		})

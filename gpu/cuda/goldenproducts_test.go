@@ -49,7 +49,7 @@ func productCases() (list []goldenCase) {
 				}
 				known[g.name] = true
 				for _, n := range rows {
-					for parts := 1; parts == 1 || g.splits && parts <= min(3, per(s.k, productSegment)); parts++ {
+					for parts := 1; parts == 1 || g.splits && parts <= min(3, ceilDiv(s.k, productSegment)); parts++ {
 						name := fmt.Sprintf("%s/%s/rows-%d/splits-%d", inputs, g.name, n, parts)
 						add := func(name string, matrices int) {
 							list = append(list, goldenCase{name: name, kernels: []string{g.name + "_" + typeName(to)}, inputs: inputs, prefix: true,
@@ -199,12 +199,12 @@ func (p *productRun) gemm(g gemm, rows, parts, matrices int) []byte {
 	}
 	name, count, tiles := g.name+"_"+typeName(p.to), address(b, []int32{int32(rows)}), g.of(columns...)
 	arguments := slices.Concat([]uint64{count, in}, w[:], bias[:], out[:], n[:], []uint64{uint64(k), flag(p.accumulate)})
-	grid := driver.Dim{X: goldenSplits.blocks(g, tiles), Y: per(rows, g.tile)}
+	grid := driver.Dim{X: goldenSplits.blocks(g, tiles), Y: ceilDiv(rows, g.tile)}
 	if g.splits {
-		grid = driver.Dim{X: tiles * per(rows, g.tile), Z: parts}
+		grid = driver.Dim{X: tiles * ceilDiv(rows, g.tile), Z: parts}
 		var work, arrived uint64
 		if parts > 1 {
-			work, arrived = b.room(productWork(g, rows, tiles, k, parts)).Address(), b.counters(tiles*per(rows, g.tile))
+			work, arrived = b.room(productWork(g, rows, tiles, k, parts)).Address(), b.counters(tiles*ceilDiv(rows, g.tile))
 		}
 		arguments = append(arguments, work, arrived)
 	}
@@ -243,7 +243,7 @@ func linear(b *bed, w gpu.DType, s productShape, rows int, biased bool) []byte {
 		bias = address(b, b.floats(s.n, 1))
 	}
 	out := b.room(4 * int64(rows) * int64(s.n))
-	b.run("linear_"+typeName(w), driver.Dim{X: per(s.n, linearColumns), Y: per(rows, linearRows)}, 256, 0,
+	b.run("linear_"+typeName(w), driver.Dim{X: ceilDiv(s.n, linearColumns), Y: ceilDiv(rows, linearRows)}, 256, 0,
 		address(b, []int32{int32(rows)}), address(b, in), address(b, weights), bias, out.Address(), uint64(s.n), uint64(s.k), 0)
 	return b.get(out, 4*int64(rows)*int64(s.n))
 }

@@ -35,7 +35,7 @@ func rowCases() (list []goldenCase) {
 		end := "_" + typeName(to)
 		for _, width := range []int{40, 77, 1032} {
 			const rows = 3
-			stride := per(width, 8) * 8
+			stride := ceilDiv(width, 8) * 8
 			bytes := 2 * rows * int64(stride)
 			add(fmt.Sprintf("rmsnorm_round/%s/%d", typeName(to), width), "rmsnorm_round"+end, func(b *bed) []byte {
 				out := b.room(bytes)
@@ -45,13 +45,13 @@ func rowCases() (list []goldenCase) {
 			})
 			add(fmt.Sprintf("round/%s/%d", typeName(to), width), "round"+end, func(b *bed) []byte {
 				in, out := slices.Concat(halfway(), b.floats(rows*width, 1)), b.room(bytes)
-				b.run("round"+end, driver.Dim{X: rows, Y: per(width, perRow)}, along, 0, address(b, []int32{rows}), address(b, in[:rows*width]), out.Address(),
+				b.run("round"+end, driver.Dim{X: rows, Y: ceilDiv(width, perRow)}, along, 0, address(b, []int32{rows}), address(b, in[:rows*width]), out.Address(),
 					uint64(width), uint64(stride))
 				return b.get(out, bytes)
 			})
 			add(fmt.Sprintf("silu_mul_round/%s/%d", typeName(to), width), "silu_mul_round"+end, func(b *bed) []byte {
 				out := b.room(bytes)
-				b.run("silu_mul_round"+end, driver.Dim{X: rows, Y: per(width, perRow)}, along, 0, address(b, []int32{rows}),
+				b.run("silu_mul_round"+end, driver.Dim{X: rows, Y: ceilDiv(width, perRow)}, along, 0, address(b, []int32{rows}),
 					address(b, b.floats(rows*width, 8)), address(b, b.floats(rows*width, 1)), out.Address(), uint64(width), uint64(stride))
 				return b.get(out, bytes)
 			})
@@ -60,7 +60,7 @@ func rowCases() (list []goldenCase) {
 	add("silu_mul/exponentials", "silu_mul", func(b *bed) []byte {
 		gate := exponents(b)
 		up, out := slices.Repeat([]float32{1}, len(gate)), b.room(4*int64(len(gate)))
-		b.run("silu_mul", driver.Dim{X: 1, Y: per(len(gate), perRow)}, along, 0, address(b, []int32{1}), address(b, gate), address(b, up), out.Address(), uint64(len(gate)))
+		b.run("silu_mul", driver.Dim{X: 1, Y: ceilDiv(len(gate), perRow)}, along, 0, address(b, []int32{1}), address(b, gate), address(b, up), out.Address(), uint64(len(gate)))
 		return b.get(out, 4*int64(len(gate)))
 	})
 	add("gather", "gather", func(b *bed) []byte {
@@ -68,7 +68,7 @@ func rowCases() (list []goldenCase) {
 		tokens := []int32{4, 0, 2}
 		step := b.header(stepHeader{tokens: 5, outputs: int32(len(tokens)), outputToken: address(b, tokens)})
 		out := b.room(4 * width * int64(len(tokens)))
-		b.run("gather", driver.Dim{X: len(tokens), Y: per(width, perRow)}, along, 0, step, address(b, b.floats(5*width, 1)), out.Address(), width)
+		b.run("gather", driver.Dim{X: len(tokens), Y: ceilDiv(width, perRow)}, along, 0, step, address(b, b.floats(5*width, 1)), out.Address(), width)
 		return b.get(out, 4*width*int64(len(tokens)))
 	})
 	return list
@@ -80,7 +80,7 @@ func embed(b *bed, d gpu.DType) []byte {
 	step := b.header(stepHeader{tokens: int32(len(ids)), vocab: vocab, tokenID: address(b, ids), tokenRow: address(b, []int32{0, 1, 2, 3}),
 		sampled: address(b, []int32{1, 13, 2, 3})})
 	out := b.room(4 * width * int64(len(ids)))
-	b.run("embed_"+typeName(d), driver.Dim{X: len(ids), Y: per(width, perRow)}, along, 0, step, address(b, b.elements(d, vocab*width, 1)), out.Address(), width)
+	b.run("embed_"+typeName(d), driver.Dim{X: len(ids), Y: ceilDiv(width, perRow)}, along, 0, step, address(b, b.elements(d, vocab*width, 1)), out.Address(), width)
 	return b.get(out, 4*width*int64(len(ids)))
 }
 

@@ -31,9 +31,9 @@ func graphSize(rows, most int) int {
 	case rows > most:
 		return 0
 	case rows > 64:
-		size = per(rows, 16) * 16
+		size = ceilDiv(rows, 16) * 16
 	case rows > 8:
-		size = per(rows, 8) * 8
+		size = ceilDiv(rows, 8) * 8
 	default:
 		for size < rows {
 			size *= 2

@@ -71,5 +71,5 @@ func rowsBy(parts int) func(int) driver.Dim {
 	return func(rows int) driver.Dim { return driver.Dim{X: rows, Y: parts} }
 }
 
-// per is how many parts of a size cover n.
-func per(n, size int) int { return (n + size - 1) / size }
+// ceilDiv is n / size, rounded up.
+func ceilDiv(n, size int) int { return (n + size - 1) / size }

@@ -140,10 +140,10 @@ func (m *modelMeter) fit(free int64) bool {
 const modelPage = 64
 
 // rowPages is how many pages a row takes: its context, and what it decodes.
-func (m *modelMeter) rowPages() int { return per(m.context+m.steps+m.steps/4, modelPage) }
+func (m *modelMeter) rowPages() int { return ceilDiv(m.context+m.steps+m.steps/4, modelPage) }
 
 func (m *modelMeter) pages() int {
-	return max(m.batches[len(m.batches)-1]*m.rowPages(), per(m.prompt+1, modelPage))
+	return max(m.batches[len(m.batches)-1]*m.rowPages(), ceilDiv(m.prompt+1, modelPage))
 }
 
 func (m *modelMeter) run(d gpu.Device) error {
@@ -216,7 +216,7 @@ func numbered(first, n int) []int32 {
 
 // decode measures steps of a batch, two in flight as the engine has them.
 func (m *modelMeter) decode(batch int) error {
-	cached := per(m.context, modelPage) - 1 // whole pages; the rest is computed in the first step
+	cached := ceilDiv(m.context, modelPage) - 1 // whole pages; the rest is computed in the first step
 	start := cached * modelPage
 	tokens := make([]int32, start+1)
 	for i := range tokens {
@@ -329,7 +329,7 @@ func (m *modelMeter) long() error {
 	for range 3 {
 		b := &gpu.StepBatch{Reset: true,
 			Opened: []gpu.RowOpened{{Prompt: tokens, Sampling: gputest.Plain()}},
-			Grown:  []gpu.RowGrown{{Pages: numbered(1, per(m.prompt+1, modelPage))}},
+			Grown:  []gpu.RowGrown{{Pages: numbered(1, ceilDiv(m.prompt+1, modelPage))}},
 			Work:   []gpu.RowWork{{Count: m.prompt, Sample: 1}}}
 		begun := time.Now()
 		if err := m.submit([]*gpu.StepBatch{b}); err != nil {

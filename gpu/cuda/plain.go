@@ -40,7 +40,7 @@ func (c *compiler) plain(op gpu.Op) (launch, error) {
 	switch op := op.(type) {
 	case gpu.Embed:
 		n := c.width(op.Out)
-		return launchOf(form{function: weighted("embed", op.Table), block: along, grid: rowsBy(per(n, perRow)),
+		return launchOf(form{function: weighted("embed", op.Table), block: along, grid: rowsBy(ceilDiv(n, perRow)),
 			arguments: []uint64{c.step, w.address(op.Table), o.buffer(op.Out), uint64(n)}}), nil
 	case gpu.RMSNorm:
 		n := c.width(op.In)
@@ -50,12 +50,12 @@ func (c *compiler) plain(op gpu.Op) (launch, error) {
 		n := c.width(op.Out)
 		return launchOf(form{function: weighted("linear", op.W), block: 256,
 			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: per(n, linearColumns), Y: min(per(rows, linearRows), mostRowBlocks)}
+				return driver.Dim{X: ceilDiv(n, linearColumns), Y: min(ceilDiv(rows, linearRows), mostRowBlocks)}
 			},
 			arguments: []uint64{c.count(op.In), o.buffer(op.In), w.address(op.W), c.bias(op.Bias), o.buffer(op.Out), uint64(n), uint64(c.width(op.In)), flag(op.Accumulate)}}), nil
 	case gpu.Rope:
 		n, half := c.width(op.X), len(op.InvFreq)
-		return launchOf(form{function: c.kernel("rope"), block: along, grid: rowsBy(max(1, per(n/op.HeadDim*half, perRow))),
+		return launchOf(form{function: c.kernel("rope"), block: along, grid: rowsBy(max(1, ceilDiv(n/op.HeadDim*half, perRow))),
 			arguments: []uint64{c.step, o.buffer(op.X), c.angles(op), uint64(n), uint64(op.HeadDim), uint64(half), floatBits(op.Scale)}}), nil
 	case gpu.StoreKV:
 		return launchOf(form{function: c.pooled("store_kv"), block: 64, grid: rowsBy(kv.Heads),
@@ -67,11 +67,11 @@ func (c *compiler) plain(op gpu.Op) (launch, error) {
 				uint64(op.Heads), uint64(kv.Heads), uint64(kv.HeadDim), floatBits(op.Scale)}}), nil
 	case gpu.SiluMul:
 		n := c.width(op.Out)
-		return launchOf(form{function: c.kernel("silu_mul"), block: along, grid: rowsBy(per(n, perRow)),
+		return launchOf(form{function: c.kernel("silu_mul"), block: along, grid: rowsBy(ceilDiv(n, perRow)),
 			arguments: []uint64{c.count(op.Out), o.buffer(op.Gate), o.buffer(op.Up), o.buffer(op.Out), uint64(n)}}), nil
 	case gpu.Gather:
 		n := c.width(op.Out)
-		return launchOf(form{function: c.kernel("gather"), block: along, grid: rowsBy(per(n, perRow)),
+		return launchOf(form{function: c.kernel("gather"), block: along, grid: rowsBy(ceilDiv(n, perRow)),
 			arguments: []uint64{c.step, o.buffer(op.In), o.buffer(op.Out), uint64(n)}}), nil
 	}
 	return launch{}, fmt.Errorf("bug: no kernel for %T; please report this", op)

@@ -78,7 +78,7 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 	o.vectors = aligned(slots * int64(spec.DType.Bytes(p.KV.HeadDim)))
 	o.scales = aligned(slots * int64(spec.DType.ScaleBytes()))
 	o.samplers = max(1, min(o.tile, multiprocessors))
-	o.stride = per(spec.Context, spec.PageSize)
+	o.stride = ceilDiv(spec.Context, spec.PageSize)
 	o.splits = splits{multiprocessors: multiprocessors, context: o.stride * spec.PageSize}
 	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
 	const smaller = "lower chunked-prefill-size and max-running-requests"
@@ -89,7 +89,7 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 		{"the page tables", "workspace", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
 		{"the partial sums of products and attention", "workspace", work, smaller, &o.work},
 		{"the counters of blocks", "workspace", 4 * int64(counters), smaller, &o.arrived},
-		{"the headers of steps", "workspace", int64(per(spec.StepTokens, o.tile)) * headerBytes, smaller, &o.headers},
+		{"the headers of steps", "workspace", int64(ceilDiv(spec.StepTokens, o.tile)) * headerBytes, smaller, &o.headers},
 		{"the tensor maps", "workspace", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
 	}
 	return o

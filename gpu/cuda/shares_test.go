@@ -69,7 +69,7 @@ func (m *meter) attention() {
 			}
 			a := m.large(kv, rows, context, tokens)
 			kernel := "attention_decode_" + typeName(kv) + "_128"
-			blocks, parts := largeKV*per(largeHeads/largeKV, decodeRows), m.splits.decode(rows, largeHeads, spec)
+			blocks, parts := largeKV*ceilDiv(largeHeads/largeKV, decodeRows), m.splits.decode(rows, largeHeads, spec)
 			work := m.take(m.splits.decodeWork(rows, largeHeads, spec))
 			arguments := append(a.arguments(1), work.Address(), uint64(work.Size()/4), m.counters(rows*blocks))
 			took := m.each(func(int) {
@@ -87,7 +87,7 @@ func (m *meter) attention() {
 		a := m.large(kv, 1, n, tokens)
 		kernel := "attention_prompt_" + typeName(kv) + "_128"
 		took := m.each(func(int) {
-			m.start(kernel, driver.Dim{X: per(n, promptRows(largeHead)/(largeHeads/largeKV)), Y: largeKV}, promptBlock, dynamicShared(kernel), a.arguments(1)...)
+			m.start(kernel, driver.Dim{X: ceilDiv(n, promptRows(largeHead)/(largeHeads/largeKV)), Y: largeKV}, promptBlock, dynamicShared(kernel), a.arguments(1)...)
 		})
 		m.row(kernel, fmt.Sprintf("a prompt of %d", n), took, float64(n)*2*largeKV*float64(kv.VectorBytes(largeHead)), 2*largeHeads*largeHead*float64(n)*float64(n))
 		m.release()
@@ -96,7 +96,7 @@ func (m *meter) attention() {
 
 // large are the inputs of attention with heads as those of 8B.
 func (m *meter) large(kv gpu.DType, rows, context int, tokens []token) *attentionRun {
-	stride := per(context, goldenPages)
+	stride := ceilDiv(context, goldenPages)
 	a := &attentionRun{b: m.bed, kv: kv, heads: largeHeads, kvHeads: largeKV, headDim: largeHead, tokens: len(tokens), stride: stride}
 	vectors := int64(rows*stride+1) * largeKV * goldenPages
 	pool := func() uint64 { return m.blank(vectors * int64(kv.Bytes(largeHead))).Address() }
@@ -131,8 +131,8 @@ func (m *meter) rows() {
 		m.ropeAndStore(rows)
 		x, gate, up, out := floats(hidden), floats(mlp), floats(mlp), floats(mlp)
 		each("rmsnorm_round_bf16", hidden, normBlock(hidden), 1, 6, count, x.Address(), m.blank(4*int64(hidden)).Address(), out.Address(), uint64(hidden), uint64(hidden), floatBits(1e-5))
-		each("round_bf16", hidden, along, per(hidden, perRow), 6, count, x.Address(), out.Address(), uint64(hidden), uint64(hidden))
-		each("silu_mul_round_bf16", mlp, along, per(mlp, perRow), 10, count, gate.Address(), up.Address(), out.Address(), uint64(mlp), uint64(mlp))
+		each("round_bf16", hidden, along, ceilDiv(hidden, perRow), 6, count, x.Address(), out.Address(), uint64(hidden), uint64(hidden))
+		each("silu_mul_round_bf16", mlp, along, ceilDiv(mlp, perRow), 10, count, gate.Address(), up.Address(), out.Address(), uint64(mlp), uint64(mlp))
 		m.release()
 	}
 }
@@ -143,11 +143,11 @@ func (m *meter) ropeAndStore(rows int) {
 	for i := range rows {
 		tokens = append(tokens, token{0, i})
 	}
-	a := m.large(gpu.BF16, 1, per(rows, goldenPages)*goldenPages, tokens)
+	a := m.large(gpu.BF16, 1, ceilDiv(rows, goldenPages)*goldenPages, tokens)
 	k, v := m.blank(4*int64(rows)*largeKV*largeHead), m.blank(4*int64(rows)*largeKV*largeHead)
 	angles := m.blank(4 * int64(rows) * largeHead)
 	took := m.each(func(int) {
-		m.start("rope_store_kv_bf16", driver.Dim{X: rows, Y: per(32*(largeHeads+2*largeKV), ropeStoreBlock)}, ropeStoreBlock, 0, a.step, a.q, k.Address(), v.Address(), angles.Address(),
+		m.start("rope_store_kv_bf16", driver.Dim{X: rows, Y: ceilDiv(32*(largeHeads+2*largeKV), ropeStoreBlock)}, ropeStoreBlock, 0, a.step, a.q, k.Address(), v.Address(), angles.Address(),
 			a.keys, a.values, 0, 0, largeHeads, largeKV, largeHead, largeHead/2, floatBits(1))
 	})
 	bytes := float64(rows) * largeHead * (8*largeHeads + 8*largeKV + 4*largeKV + 4*largeKV + 4) // in place, V, 16-bit K and V, angles

@@ -21,18 +21,25 @@ type gemm struct {
 	stays   bool // a block takes one tile after the other
 }
 
+// Columns at which another kernel becomes faster, by TestTiles on an H200 (docs/benchmarks/cuda.md);
+// for other GPUs they are a guess.
+const (
+	narrow = 132/2*64 + 1 // below it tiles of 64 columns fill at most half of its 132 multiprocessors
+	medium = 8192 + 1
+)
+
 // gemms are in the order in which they are tried: of those that the GPU has and that are
 // meant for the number of columns, the first one with enough rows is taken. All give the same bits.
 var gemms = []gemm{
 	{name: "gemm_few8", rows: 8, tile: 8, columns: 8, block: 256, perSM: 1, stays: true},
 	{name: "gemm_few16", rows: 16, tile: 16, columns: 8, block: 256, perSM: 1, stays: true},
-	{name: "gemm_wgmma64", rows: 64, below: 8193, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
+	{name: "gemm_wgmma64", rows: 64, below: medium, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
 	{name: "gemm_wgmma64w", rows: 64, tile: 64, columns: 128, block: 288, perSM: 2, splits: true, maps: true},
-	{name: "gemm_wgmma64", rows: 128, below: 4225, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
-	{name: "gemm_wgmma128", rows: 256, below: 4225, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
-	{name: "gemm_wgmma128", rows: 128, below: 8193, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
-	{name: "gemm_wgmma128w", rows: 512, below: 4225, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
-	{name: "gemm_wgmma128w", rows: 256, below: 8193, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma64", rows: 128, below: narrow, tile: 64, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
+	{name: "gemm_wgmma128", rows: 256, below: narrow, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
+	{name: "gemm_wgmma128", rows: 128, below: medium, tile: 128, columns: 64, block: 160, perSM: 1, splits: true, maps: true},
+	{name: "gemm_wgmma128w", rows: 512, below: narrow, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
+	{name: "gemm_wgmma128w", rows: 256, below: medium, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
 	{name: "gemm_wgmma128w", rows: 128, tile: 128, columns: 64, block: 160, perSM: 2, splits: true, maps: true},
 	{name: "gemm_wgmma256", tile: 256, columns: 128, block: 384, perSM: 1, splits: true, maps: true, stays: true},
 	{name: "gemm64", rows: 64, tile: 64, columns: 128, block: 256, perSM: 2, splits: true},
@@ -45,7 +52,7 @@ func (g gemm) isFor(columns int) bool { return g.below == 0 || columns < g.below
 // of is how many tiles the columns of some matrices make, in one row of tiles.
 func (g gemm) of(columns ...int) (tiles int) {
 	for _, n := range columns {
-		tiles += per(n, g.columns)
+		tiles += ceilDiv(n, g.columns)
 	}
 	return tiles
 }
@@ -80,18 +87,18 @@ type splits struct {
 // product is over how many blocks the sums of a product are spread: of rows x k, with matrices
 // whose columns make a number of tiles.
 func (s splits) product(g gemm, rows, tiles, k int) int {
-	segments, slots := per(k, productSegment), s.multiprocessors*g.perSM
+	segments, slots := ceilDiv(k, productSegment), s.multiprocessors*g.perSM
 	if g.maps { // their blocks have enough under way that half as many are no slower than shared sums
 		slots /= 2
 	}
 	if s.parts > 0 {
-		return per(segments, per(segments, s.parts))
+		return ceilDiv(segments, ceilDiv(segments, s.parts))
 	}
-	parts := min(segments, slots/(tiles*max(1, per(rows, g.tile))))
+	parts := min(segments, slots/(tiles*max(1, ceilDiv(rows, g.tile))))
 	if !g.splits || parts <= 1 || productWork(g, rows, tiles, k, parts) > mostWork {
 		return 1
 	}
-	return per(segments, per(segments, parts)) // without parts that have nothing to do
+	return ceilDiv(segments, ceilDiv(segments, parts)) // without parts that have nothing to do
 }
 
 // blocks is how many are started for tiles.
@@ -104,9 +111,9 @@ func (s splits) blocks(g gemm, tiles int) int {
 
 // productWork is the memory for the sums of segments: see kernels/tensor_many.cuh.
 func productWork(g gemm, rows, tiles, k, parts int) int64 {
-	segments := per(k, productSegment)
-	slots := segments - per(segments, parts) + 1
-	return 4 * int64(slots) * int64(tiles*per(rows, g.tile)) * int64(g.tile*g.columns)
+	segments := ceilDiv(k, productSegment)
+	slots := segments - ceilDiv(segments, parts) + 1
+	return 4 * int64(slots) * int64(tiles*ceilDiv(rows, g.tile)) * int64(g.tile*g.columns)
 }
 
 // productNeeds is the memory that products of up to most rows share: see needs.
@@ -115,7 +122,7 @@ func (s splits) productNeeds(most, k int, columns ...int) (work int64, counters 
 		for rows := min(g.tile, most); g.splits; rows = min(rows+g.tile, most) {
 			if parts := s.product(g, rows, g.of(columns...), k); parts > 1 {
 				work = max(work, productWork(g, rows, g.of(columns...), k, parts))
-				counters = max(counters, per(rows, g.tile)*g.of(columns...))
+				counters = max(counters, ceilDiv(rows, g.tile)*g.of(columns...))
 			}
 			if rows == most {
 				break
@@ -128,9 +135,9 @@ func (s splits) productNeeds(most, k int, columns ...int) (work int64, counters 
 // productGrid is how a product is started.
 func (s splits) productGrid(g gemm, rows, tiles, k int) driver.Dim {
 	if !g.splits {
-		return driver.Dim{X: s.blocks(g, tiles), Y: min(per(rows, g.tile), mostRowBlocks)}
+		return driver.Dim{X: s.blocks(g, tiles), Y: min(ceilDiv(rows, g.tile), mostRowBlocks)}
 	}
-	return driver.Dim{X: s.blocks(g, tiles*per(rows, g.tile)), Z: s.product(g, rows, tiles, k)}
+	return driver.Dim{X: s.blocks(g, tiles*ceilDiv(rows, g.tile)), Z: s.product(g, rows, tiles, k)}
 }
 
 // decode is for attention of tokens that are alone in their sequences.
@@ -138,15 +145,15 @@ func (s splits) decode(rows, heads int, kv gpu.KVSpec) int {
 	if 2*s.segmentWork(rows, heads, kv) > mostAttentionWork {
 		return 1
 	}
-	blocks := rows * kv.Heads * per(heads/kv.Heads, decodeRows)
-	return max(1, min(per(s.context, attentionSegment), per(decodeBlocks*s.multiprocessors, blocks)))
+	blocks := rows * kv.Heads * ceilDiv(heads/kv.Heads, decodeRows)
+	return max(1, min(ceilDiv(s.context, attentionSegment), ceilDiv(decodeBlocks*s.multiprocessors, blocks)))
 }
 
 // decodeWork is for as many segments of each row as mostAttentionWork allows. Rows with more
 // are not spread.
 func (s splits) decodeWork(rows, heads int, kv gpu.KVSpec) int64 {
 	segment := s.segmentWork(rows, heads, kv)
-	return segment * min(int64(per(s.context, attentionSegment)), max(1, mostAttentionWork/segment))
+	return segment * min(int64(ceilDiv(s.context, attentionSegment)), max(1, mostAttentionWork/segment))
 }
 
 // segmentWork is for one segment of each row: sums, then peaks and totals, to 16 bytes.
@@ -173,7 +180,7 @@ func (s splits) needs(p *gpu.Program, stepTokens, tile int) (work int64, counter
 			}
 		case gpu.Attention:
 			for rows := 1; rows <= stepTokens && s.decode(rows, op.Heads, p.KV) > 1; rows++ {
-				add(s.decodeWork(rows, op.Heads, p.KV), rows*p.KV.Heads*per(op.Heads/p.KV.Heads, decodeRows))
+				add(s.decodeWork(rows, op.Heads, p.KV), rows*p.KV.Heads*ceilDiv(op.Heads/p.KV.Heads, decodeRows))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (c *compiler) tensor(i, end int) int {
 	case gpu.SiluMul:
 		if to, is := c.roundedOnly(i); is {
 			n := c.width(op.Out)
-			c.round(op.Out, to, form{function: c.kernel("silu_mul_round_" + typeName(to)), block: along, grid: rowsBy(per(n, perRow)),
+			c.round(op.Out, to, form{function: c.kernel("silu_mul_round_" + typeName(to)), block: along, grid: rowsBy(ceilDiv(n, perRow)),
 				arguments: []uint64{c.count(op.Out), c.pool.buffer(op.Gate), c.pool.buffer(op.Up), c.pool.twin(op.Out), uint64(n), uint64(n)}})
 			return 1
 		}
@@ -69,7 +69,7 @@ func (c *compiler) round(b gpu.Buffer, to gpu.DType, f form) {
 func (c *compiler) product(to gpu.DType, ops ...gpu.Linear) {
 	in, k := ops[0].In, c.width(ops[0].In)
 	if c.fresh[in] != to {
-		c.round(in, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(per(k, perRow)),
+		c.round(in, to, form{function: c.kernel("round_" + typeName(to)), block: along, grid: rowsBy(ceilDiv(k, perRow)),
 			arguments: []uint64{c.count(in), c.pool.buffer(in), c.pool.twin(in), uint64(k), uint64(k)}})
 	}
 	var l launch
@@ -134,7 +134,7 @@ func (c *compiler) ropeAndStore(q gpu.Rope, i, end int) int {
 		return 0
 	}
 	o, heads := c.pool, c.width(q.X)/q.HeadDim
-	c.list = append(c.list, launchOf(form{function: c.pooled("rope_store_kv"), block: ropeStoreBlock, grid: rowsBy(per(32*(heads+2*kv.Heads), ropeStoreBlock)),
+	c.list = append(c.list, launchOf(form{function: c.pooled("rope_store_kv"), block: ropeStoreBlock, grid: rowsBy(ceilDiv(32*(heads+2*kv.Heads), ropeStoreBlock)),
 		arguments: []uint64{c.step, o.buffer(q.X), o.buffer(k.X), o.buffer(store.V), c.angles(q),
 			o.keys(store.Layer), o.values(store.Layer), o.keyScales(store.Layer), o.valueScales(store.Layer),
 			uint64(heads), uint64(kv.Heads), uint64(kv.HeadDim), uint64(len(q.InvFreq)), floatBits(q.Scale)}}))
@@ -174,7 +174,7 @@ func (c *compiler) attention(op gpu.Attention, i int) int {
 		out, kind = o.twin(op.Out), map[gpu.DType]int{gpu.BF16: 1, gpu.F16: 2}[to]
 	}
 	group := op.Heads / kv.Heads
-	blocks := kv.Heads * per(group, decodeRows)
+	blocks := kv.Heads * ceilDiv(group, decodeRows)
 	arguments := []uint64{c.step, o.buffer(op.Q), out, uint64(kind), o.keys(op.Layer), o.values(op.Layer), o.keyScales(op.Layer), o.valueScales(op.Layer),
 		uint64(op.Heads), uint64(kv.Heads), uint64(kv.HeadDim), floatBits(op.Scale)}
 	c.list = append(c.list,
@@ -185,7 +185,7 @@ func (c *compiler) attention(op gpu.Attention, i int) int {
 			arguments: append(slices.Clone(arguments), o.work.Address(), uint64(o.work.Size()/4), o.arrived.Address())}}},
 		launch{when: somePrompt, forms: []form{{function: c.kernel(prompt), block: promptBlock, shared: dynamicShared(prompt),
 			grid: func(rows int) driver.Dim {
-				return driver.Dim{X: per(rows, promptRows(kv.HeadDim)/group), Y: kv.Heads}
+				return driver.Dim{X: ceilDiv(rows, promptRows(kv.HeadDim)/group), Y: kv.Heads}
 			},
 			arguments: arguments}}})
 	delete(c.fresh, op.Out)

@@ -34,8 +34,8 @@ func TestTiles(t *testing.T) {
 				}
 				known[g.name] = true
 				line, tiles := "", g.of(s.n)
-				for parts := 1; parts <= per(s.k, productSegment); parts *= 2 {
-					if parts > 1 && (!g.splits || parts*tiles*per(rows, g.tile) > 4*m.splits.multiprocessors*g.perSM) {
+				for parts := 1; parts <= ceilDiv(s.k, productSegment); parts *= 2 {
+					if parts > 1 && (!g.splits || parts*tiles*ceilDiv(rows, g.tile) > 4*m.splits.multiprocessors*g.perSM) {
 						break
 					}
 					m.splits.parts = parts

@@ -67,7 +67,7 @@ func (s *step) upload() error {
 		return err
 	}
 	if n := len(s.writes); n > 0 {
-		blocks := driver.Dim{X: (n + along - 1) / along}
+		blocks := driver.Dim{X: ceilDiv(n, along)}
 		return m.stream.Launch(m.kernels.functions["apply_pages"], blocks, driver.Dim{X: along}, 0,
 			[]uint64{s.in.address(inWrites), uint64(n), m.pool.tables.Address(), uint64(m.pool.stride)})
 	}

@@ -13,7 +13,7 @@ import (
 // Files hold one idea: past 400 lines a reader should wonder, past 600 the test
 // fails. Generated files are exempt.
 func TestFilesStayReadable(t *testing.T) {
-	for _, file := range goFiles(t) {
+	for _, file := range append(goFiles(t), kernelFiles(t)...) {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
@@ -29,6 +29,30 @@ func TestFilesStayReadable(t *testing.T) {
 			t.Logf("%s has %d lines; does it still hold one idea?", file, lines)
 		}
 	}
+}
+
+// kernelFiles are the sources in CUDA and C++.
+func kernelFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, dir := range []string{"gpu/cuda/kernels", "gpu/cuda/kernels/twin", "gpu/cuda/kernels/sampletest", "testkit/cudaemu/emu", "testkit/cudaemu/fakedriver", "testkit/cudaemu/testdata"} {
+		for _, ext := range []string{"cu", "cuh", "cc", "h"} {
+			found, err := filepath.Glob(filepath.Join(root, dir, "*."+ext))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range found {
+				name, err := filepath.Rel(root, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, name)
+			}
+		}
+	}
+	if len(files) < 50 {
+		t.Errorf("only %d files of kernels are found", len(files))
+	}
+	return files
 }
 
 // Every package says once what it is for.

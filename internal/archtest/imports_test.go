@@ -114,6 +114,7 @@ var rules = []rule{
 	{"testkit/ggufdata", nil, nil, "it is bytes of tensors, for any test"},
 	{"testkit/golden", nil, nil, "it compares text with files, for any test"},
 	{"testkit/racedetector", nil, nil, "it is a constant, for any test"},
+	{"tools/fakecuda", []string{"testkit/cudaemu"}, nil, "it prints where the fake driver is"},
 	{"tools/gpupack", nil, nil, "it unpacks an archive and is not part of the product"},
 	{"tools/release", nil, nil, "it packs what the compiler made and is not part of the product"},
 	{"testkit/traces", []string{"lab/trace"}, nil, "it reads recorded traces, for any test"},

@@ -92,34 +92,51 @@ func need(t *testing.T, tool string) {
 	t.Skipf("%s is not installed; TROUPE_TOOLS=1 makes this a failure", tool)
 }
 
-// systemd accepts the unit, and rates what it may do.
+// systemd accepts the unit, with the addition for GPUs and without, and rates what it may do.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
-	text, err := os.ReadFile("../../deploy/systemd/troupe.service")
+	for _, c := range []struct{ name, addition string }{{"CPU", ""}, {"GPU", "../../deploy/systemd/troupe-cuda.conf"}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			unit := filepath.Join(dir, "troupe.service")
+			install(t, "../../deploy/systemd/troupe.service", unit)
+			if c.addition != "" {
+				install(t, c.addition, filepath.Join(dir, "troupe.service.d", "cuda.conf"))
+			}
+			said, err := exec.Command("systemd-analyze", "verify", unit).CombinedOutput()
+			for line := range strings.Lines(string(said)) {
+				if strings.Contains(line, "troupe.service") {
+					t.Errorf("systemd-analyze verify: %s", line)
+				}
+			}
+			if err != nil {
+				t.Errorf("systemd-analyze verify: %v: %s", err, said)
+			}
+			said, err = exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", unit).CombinedOutput()
+			level := regexp.MustCompile(`Overall exposure level for troupe.service: ([\d.]+)`).FindSubmatch(said)
+			if level == nil {
+				t.Fatalf("systemd-analyze security: %v: %s", err, said)
+			}
+			if exposure, err := strconv.ParseFloat(string(level[1]), 64); err != nil || exposure > 2 {
+				t.Errorf("the exposure is %s; it must be at most 2.0", level[1])
+			}
+		})
+	}
+}
+
+// install copies a unit with a program that is there, as verify wants it.
+func install(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// verify wants a program that is there.
-	unit := filepath.Join(t.TempDir(), "troupe.service")
-	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("/usr/local/bin/troupe"), []byte("/bin/true")), 0o644); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.Command("systemd-analyze", "verify", unit).CombinedOutput()
-	for line := range strings.Lines(string(said)) {
-		if strings.Contains(line, "troupe.service") {
-			t.Errorf("systemd-analyze verify: %s", line)
-		}
-	}
-	if err != nil {
-		t.Errorf("systemd-analyze verify: %v: %s", err, said)
-	}
-	said, err = exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", unit).CombinedOutput()
-	level := regexp.MustCompile(`Overall exposure level for troupe.service: ([\d.]+)`).FindSubmatch(said)
-	if level == nil {
-		t.Fatalf("systemd-analyze security: %v: %s", err, said)
-	}
-	if exposure, err := strconv.ParseFloat(string(level[1]), 64); err != nil || exposure > 2 {
-		t.Errorf("the exposure is %s; it must be at most 2.0", level[1])
+	program := regexp.MustCompile(`/usr/local/bin/troupe(-cuda)?\b`)
+	if err := os.WriteFile(to, program.ReplaceAll(text, []byte("/bin/true")), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

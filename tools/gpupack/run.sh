@@ -26,6 +26,7 @@ mkdir -p "${OUT:=results}" || exit 1
 OUT=$(cd "$OUT" && pwd) || exit 1
 work=${WORK:-$here/unpacked}
 export TROUPE_CUDA_DEVICE=${TROUPE_CUDA_DEVICE:-0}
+export CUDA_DEVICE_ORDER=PCI_BUS_ID # devices are counted as nvidia-smi counts them
 most=8m
 names=(none modules kernels device engine ceilings models sanitizer peers)
 
@@ -35,11 +36,20 @@ unpack() {
     "$work/unpack" "$here/pack.tar.xz" "$work" && : >"$work/complete"
 }
 
-troupe() {
-  local library=()
-  [ -z "${TROUPE_CUDA_LIBRARY:-}" ] || library=(--cuda-library "$TROUPE_CUDA_LIBRARY")
-  # Variables that are not settings would be refused.
-  env -u TROUPE_CUDA_LIBRARY "$work/troupe-cuda" "$@" ${library[@]+"${library[@]}"}
+troupe() { "$work/troupe-cuda" "$@"; }
+
+# usable says why the device cannot be used, if it cannot.
+usable() {
+  local line
+  while read -r line; do
+    case $line in
+    "cuda:$TROUPE_CUDA_DEVICE "*'cannot be used: '*) break ;;
+    "cuda:$TROUPE_CUDA_DEVICE "*) return 0 ;;
+    'cuda '*) break ;;
+    esac
+  done < <(troupe inspect devices)
+  echo "FAIL: device $TROUPE_CUDA_DEVICE cannot be used: ${line:-the driver does not have it}" >&2
+  return 1
 }
 
 header() {
@@ -176,6 +186,7 @@ for s in "$@"; do
   esac
 done
 unpack || { echo "FAIL: the pack cannot be unpacked into $work; set WORK to another folder" >&2; exit 1; }
+usable || exit 1
 status=0
 for s in "${steps[@]}"; do step "$s" || status=1; done
 exit $status

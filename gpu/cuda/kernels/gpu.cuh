@@ -291,16 +291,9 @@ DEVICE uint32_t sub_bf16x2(uint32_t a, uint32_t b) {
 }
 
 // Integers (9.7.1).
-DEVICE int __popc(unsigned v) { return __builtin_popcount(v); }
-DEVICE int __popcll(uint64_t v) { return __builtin_popcountl(v); }
-DEVICE int __clz(int v) { return v ? __builtin_clz(unsigned(v)) : 32; }
-DEVICE int __clzll(int64_t v) { return v ? __builtin_clzl(uint64_t(v)) : 64; }
-DEVICE int __ffs(int v) { return __builtin_ffs(v); }
 DEVICE uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) { // of two constants ptxas makes two instructions
   uint32_t d;
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(x), "r"(mask), "r"(bits));
   return d;
 }
 DEVICE uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) { return __nvvm_prmt(a, b, selector); }
-DEVICE unsigned __umulhi(unsigned a, unsigned b) { return unsigned(uint64_t(a) * b >> 32); }
-DEVICE uint64_t __umul64hi(uint64_t a, uint64_t b) { return uint64_t((unsigned __int128)(a) * b >> 64); }

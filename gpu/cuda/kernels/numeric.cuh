@@ -22,7 +22,6 @@ DEVICE double dsub(double a, double b) { return __nvvm_add_rn_d(a, -b); }
 DEVICE double dmul(double a, double b) { return __nvvm_mul_rn_d(a, b); }
 DEVICE double dfma(double a, double b, double c) { return __nvvm_fma_rn_d(a, b, c); }
 DEVICE double ddiv(double a, double b) { return __nvvm_div_rn_d(a, b); }
-DEVICE double dsqrt(double a) { return __nvvm_sqrt_rn_d(a); }
 
 // from_bf16 and from_f16 are exact.
 DEVICE float from_bf16(uint16_t h) { return float_of(uint32_t(h) << 16); }

@@ -11,8 +11,8 @@
 //   DEVICE                          a function of kernels; INLINE is for lambdas, after the parameters
 //   UNROLL, UNROLL_BY(n)            before a loop: unroll it wholly, or n times
 //   SHARED(type, name, [N])         static shared memory, undefined at the start of a block
-//   here(x) is x, but what is computed from it is computed at this place: registers matter more than a few instructions
 //   DYNAMIC_SHARED(name)            unsigned char *name, aligned to 128 bytes
+//   here(x)                         x; the compiler may not compute what follows from it earlier and hold it in registers
 //   threadIdx.x, blockDim.x, and x, y, z of blockIdx and gridDim
 //
 //   wait_for_previous(): a kernel may begin while the one ahead of it ends; nothing that others write is read or
@@ -38,7 +38,7 @@
 //   and_or(x, mask, bits): (x & mask) | bits
 //   sub_bf16x2(a, b): a - b of pairs of bfloat16, rounded once
 //   setmaxnreg_dec<N>(), setmaxnreg_inc<N>(): registers of the threads of a warpgroup; sm_90a
-//   __popc, __popcll, __clz, __clzll, __ffs, __umulhi, __umul64hi, nanosleep(ns)
+//   nanosleep(ns)
 #pragma once
 
 #ifdef TROUPE_EMULATION

@@ -95,8 +95,9 @@ DEVICE Vector *place(float *work, int slot, int tile, int tiles, int thread) {
   return (Vector *)work + (int64_t(slot) * tiles + tile) * (VECTORS * THREADS) + thread;
 }
 
-// arrive counts the blocks that share a tile and reports whether this is the last one, to the first THREADS threads. What
-// they have written is ordered by the barrier before the fence of one of them, and what they read after that fence.
+// arrive counts the blocks that share a tile and reports whether this is the last one, to the first THREADS threads. One
+// thread fences for all of them, unlike arrive of tensor.cuh: the barriers before and after it order what they have
+// written, and what they read. It is cheaper where blocks are large.
 template <int THREADS>
 DEVICE bool arrive(int32_t *arrived, int blocks) {
   SHARED(int, last, );
@@ -115,12 +116,14 @@ DEVICE bool arrive(int32_t *arrived, int blocks) {
 template <class W>
 DEVICE float bias_of(const Matrix<W> &m, int column) { return m.bias && column < m.n ? m.bias[column] : 0; }
 
-// write finishes 4 COUNT sums from vector first on: bias, then the old value of out, of which all are on their way before
-// the first one is needed. at(v, c) is where element c of vector v belongs, counted from row and column; bias(c, column) is
-// its bias.
+// At is where an element belongs.
 struct At {
   int row, column;
 };
+
+// write finishes 4 COUNT sums from vector first on: bias, then the old value of out, of which all are on their way before
+// the first one is needed. at(v, c) is where element c of vector v belongs, counted from row and column; bias(c, column) is
+// its bias.
 template <int COUNT, class W, class F, class G>
 DEVICE void write(const Matrix<W> &m, int rows, int accumulate, const Vector *sum, int first, int row, int column, F at, G bias) {
   row = here(row);

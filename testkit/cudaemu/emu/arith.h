@@ -27,7 +27,6 @@ EMU_FN double dsub(double a, double b) { return a - b; }
 EMU_FN double dmul(double a, double b) { return a * b; }
 EMU_FN double dfma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 EMU_FN double ddiv(double a, double b) { return a / b; }
-EMU_FN double dsqrt(double a) { return __builtin_sqrt(a); }
 
 // from_bf16 and from_f16 widen; exact.
 EMU_FN float from_bf16(uint16_t b) { return __uint_as_float((uint32_t)b << 16); }
@@ -70,14 +69,4 @@ EMU_FN uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
   return out;
 }
 
-EMU_FN int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
-EMU_FN int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
-EMU_FN int __ffs(int v) { return __builtin_ffs(v); }
-EMU_FN int __ffsll(long long v) { return __builtin_ffsll(v); }
-EMU_FN int __popc(unsigned v) { return __builtin_popcount(v); }
-EMU_FN int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-EMU_FN unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
-EMU_FN unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
-  return (unsigned long long)((unsigned __int128)a * b >> 64);
-}
 template <class T> EMU_FN T __ldg(const T *p) { return *p; }
