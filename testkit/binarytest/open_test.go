@@ -41,7 +41,7 @@ func TestFaultsOfADriver(t *testing.T) {
 		{"mixed versions", faults{fake: "cuInit:1=803"}, "", []string{"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "Restart the machine after an update"}},
 		{"no version", faults{fake: "cuDriverGetVersion:1=1"}, "", []string{"cuInit of ", "CUDA_ERROR_INVALID_VALUE", "please report it"}},
 		{"no handle", faults{fake: "cuDeviceGet:1=1"}, "", []string{"CUDA device 0: cuDeviceGet: ", "please report it"}},
-		{"no name", faults{fake: "cuDeviceGetName:1=101"}, "", []string{"CUDA device 0: cuDeviceGetName: ", "nvidia-smi"}},
+		{"no name", faults{fake: "cuDeviceGetName:1=101"}, "", []string{"CUDA device 0: cuDeviceGetName: ", "`troupe inspect devices` lists the GPUs"}},
 		{"no memory size", faults{fake: "cuDeviceTotalMem:1=1"}, "", []string{"CUDA device 0: cuDeviceTotalMem: ", "please report it"}},
 		{"no attribute", faults{fake: "cuDeviceGetAttribute:1=1"}, "", []string{"CUDA device 0: cuDeviceGetAttribute of 75: ", "please report it"}},
 		{"busy", faults{fake: "cuDevicePrimaryCtxRetain:1=46"}, "", []string{"CUDA_ERROR_DEVICE_UNAVAILABLE", "Another process has the device for itself"}},
@@ -79,7 +79,7 @@ func TestFaultsAreListed(t *testing.T) {
 		{faults{fake: "devices=0"}, []string{"cuda ", "CUDA_ERROR_NO_DEVICE"}},
 		{faults{fake: "arch=7.5"}, []string{"cuda:0", "cannot be used: CUDA device 0: ", "Troupe needs 8.0"}},
 		{faults{fake: "cuDeviceGetCount:1=1"}, []string{"cuda ", "CUDA: cuDeviceGetCount: ", "please report it"}},
-		{faults{fake: "devices=2;cuDeviceGetName:2=101"}, []string{"cuda:0", "Emulated GPU", "cuda:1", "unknown device  cannot be used: CUDA device 1: cuDeviceGetName"}},
+		{faults{fake: "devices=2;cuDeviceGetName:2=101"}, []string{"cuda:0", "Emulated GPU", "cuda:1", "unknown device ", "cannot be used: CUDA device 1: cuDeviceGetName"}},
 		{faults{fake: "cuDeviceGetUuid:1=1"}, []string{"Emulated GPU 9.0, compute capability 9.0", "256.0 MiB\n"}},
 		{faults{driver: "/nowhere/libcuda.so.1"}, []string{"cuda ", "CUDA: cannot load /nowhere/libcuda.so.1"}},
 	} {
