@@ -14,6 +14,7 @@
 //	device, weights, model, pool    a Device; the tensors that it loads; what it makes of them; the KV pool
 //	step, sampling                  a StepBatch and its results; how tokens are chosen; random numbers
 //	dtype, float16                  types of stored elements; BF16 and F16
+//	deviceerror                     errors of a device and its driver
 //
 // # Exactness
 //

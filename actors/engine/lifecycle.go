@@ -98,7 +98,7 @@ func (l *lifecycle) step(now time.Duration, event any, out *messages.Outbox) (do
 		}
 		if l.sticky {
 			l.phase = dead
-			do.fatal = "the device has failed for good (restart the server): " + l.cause
+			do.fatal = "the device has failed for good: " + l.cause
 			return do
 		}
 		l.phase = quiescing

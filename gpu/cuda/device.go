@@ -65,7 +65,7 @@ func List(o Options) ([]Found, error) {
 	for i := range n {
 		d, err := driver.Describe(i)
 		if err != nil {
-			list = append(list, Found{Ordinal: i, Name: "unknown device", Fault: err})
+			list = append(list, Found{Ordinal: i, Fault: err})
 			continue
 		}
 		list = append(list, Found{Ordinal: i, Name: d.Name, UUID: d.UUID, Compute: fmt.Sprintf("%d.%d", d.Capability/10, d.Capability%10),

@@ -1,25 +1,39 @@
 // Package cuda is the device for NVIDIA GPUs of compute capability 8.0 (Ampere) and newer.
 //
 // It is in binaries that were built with the tag cuda (make build-cuda), for linux/amd64.
-// Without the tag New says where such a binary is to be had; nothing of CUDA is needed to
-// build, test or run the default binary.
+// Without the tag, New returns ErrAbsent, which says where to get such a binary. The default
+// binary needs nothing of CUDA.
 //
 // # Parts
 //
-//	options, absent            what New needs; New of a binary without CUDA
-//	found                      a device that List has seen
-//	device                     a gpu.Device: what it is, its memory
-//	worker                     the goroutine that loads, and makes and frees pools
-//	plan, load                 how weights are held; their way onto the device
-//	compile                    a program as launches of kernels
-//	plain, tensor, dataflow    ops one by one; ops for tensor cores, some of them in one kernel; who reads a buffer
-//	launch, splits, kernels    a launch; how many blocks share a sum; the kernels, loaded
-//	graphs, tensormaps         decode steps as graphs; matrices as Hopper copies them
-//	pool, rope                 the KV pool, the page table and the buffers of a step; tables of rotary angles
-//	model, flow                a gpu.Model; steps that begin while the one before them is computed
-//	step, prepare, upload      one step; what the host tells the device of it
-//	layout, exchange           the structs of both; memory that is copied between both
-//	errors                     errors that end the process; how much memory is missing
+// From the device over a step to its kernels:
+//
+//	options      what New needs
+//	absent       New of a binary without CUDA
+//	found        a device that List has seen
+//	device       a gpu.Device: what it is, its memory
+//	worker       the goroutine that loads, and makes and frees pools
+//	load         the way of weights onto the device
+//	plan         how weights are held
+//	model        a gpu.Model
+//	flow         steps that begin while the one before them is computed
+//	step         one step
+//	prepare      what the device needs to know of it
+//	upload       its way to the device
+//	exchange     memory that is copied between host and device
+//	layout       the structs in it
+//	pool         the KV pool, the page table and the buffers of a step
+//	rope         tables of rotary angles
+//	graphs       decode steps as graphs
+//	compile      a program as launches of kernels
+//	tensor       ops for tensor cores, some of them in one kernel
+//	plain        the other ops, one by one
+//	dataflow     who reads a buffer
+//	splits       how many blocks share a sum
+//	tensormaps   matrices as Hopper copies them
+//	launch       the run of a kernel
+//	kernels      the kernels, loaded
+//	errors       errors that end the process; how much memory is missing
 //
 // # Order of sums
 //

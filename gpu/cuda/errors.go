@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/troupe-engine/troupe/gpu/cuda/driver"
 	"github.com/troupe-engine/troupe/internal/units"
@@ -50,12 +51,31 @@ func repeated(err, again error) bool {
 	return is && too && first.Code == second.Code && first.Code != 0
 }
 
-// lacking adds to an error of a full device how much was wanted, and what to do.
-func lacking(err error, what string, bytes, free int64, remedy string) error {
-	if !errors.Is(err, driver.ErrMemory) {
+// shortage is an error of a device that is full, in other words.
+type shortage struct {
+	error
+	text string
+}
+
+func (s shortage) Error() string { return s.text }
+
+func (s shortage) Unwrap() error { return s.error }
+
+// lacking tells of an error of a full device what was wanted, how much is free of its total,
+// and what to do.
+func lacking(err error, what string, bytes, free, total int64, remedy string) error {
+	e, is := errors.AsType[*driver.Error](err)
+	if !is || !errors.Is(e, driver.ErrMemory) {
 		return err
 	}
-	return fmt.Errorf("%s need %s of the device's memory, but only %s are free: %s: %w", what, units.Bytes(bytes), units.Bytes(free), remedy, err)
+	call, _, _ := strings.Cut(e.Call, " ")
+	on := fmt.Sprintf("CUDA device %d (%s: %s)", e.Device, call, e.Name)
+	why := fmt.Sprintf("%s need %s, and %s of %s are free on %s", what, units.Bytes(bytes), units.Bytes(free), units.Bytes(total), on)
+	if bytes <= free {
+		why = fmt.Sprintf("%s need %s; the driver refused it although %s are free on %s: memory may be fragmented, or limited by MPS or MIG",
+			what, units.Bytes(bytes), units.Bytes(free), on)
+	}
+	return shortage{err, why + ". " + remedy + ", or free memory (nvidia-smi lists who uses it)"}
 }
 
 // cannotCompute says how large a step was that failed.

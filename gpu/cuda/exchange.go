@@ -36,7 +36,7 @@ func (x *exchange) lay(d *driver.Device, onDevice bool, sizes ...int64) (err err
 	if x.host, err = d.Pin(size); err != nil || !onDevice {
 		return err
 	}
-	if x.device, err = take(d, "the data of a step", size, "lower chunked-prefill-size and max-running-requests"); err != nil {
+	if x.device, err = take(d, "the data of a step", size, "Lower chunked-prefill-size and max-running-requests"); err != nil {
 		err = errors.Join(err, x.free())
 	}
 	x.grown = true

@@ -93,7 +93,8 @@ type notWaited struct{ error }
 
 func (e notWaited) Unwrap() error { return e.error }
 
-// over returns the error of a step when nothing of it is under way any more.
+// over waits until nothing is under way any more, after an error of a step or of loading, and
+// returns the error, with that of the wait unless it is only a consequence.
 func (m *model) over(err error) error {
 	again := m.stream.Synchronize()
 	switch {

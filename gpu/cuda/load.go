@@ -77,7 +77,7 @@ func (m *model) load(w gpu.Weights, progress func(done, total int64)) (err error
 		return err
 	}
 	m.weights.all = all
-	if m.weights.memory, err = take(m.device, "the model's weights", plan.Bytes, "use a smaller model, or --device cpu"); err != nil {
+	if m.weights.memory, err = take(m.device, "the model's weights", plan.Bytes, "Use a smaller model or --device cpu"); err != nil {
 		return err
 	}
 	l := &loading{model: m, source: w, progress: progress}
@@ -141,7 +141,7 @@ func (l *loading) run() (err error) {
 		close(l.work)
 		ended.Wait()
 		if !whole { // after an error or a panic a copy may be under way
-			err = errors.Join(err, l.model.stream.Synchronize())
+			err = l.model.over(err)
 		}
 		for i := range all {
 			err = errors.Join(err, all[i].copied.Close(), all[i].buffer.Close())

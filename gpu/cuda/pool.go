@@ -66,7 +66,7 @@ type need struct {
 	what    string // plural
 	purpose string // of Model.Bytes
 	bytes   int64
-	remedy  string
+	remedy  string // the first words of a sentence
 	to      **driver.Memory
 }
 
@@ -81,16 +81,16 @@ func planPool(p *gpu.Program, spec gpu.PoolSpec, multiprocessors int, rounded fu
 	o.stride = ceilDiv(spec.Context, spec.PageSize)
 	o.splits = splits{multiprocessors: multiprocessors, context: o.stride * spec.PageSize}
 	work, counters := o.splits.needs(p, spec.StepTokens, o.tile)
-	const smaller = "lower chunked-prefill-size and max-running-requests"
+	const smaller = "Lower chunked-prefill-size and max-running-requests"
 	o.needs = []need{
-		{"the KV pool's pages", "kv", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "lower mem-fraction-static or max-total-tokens", &o.kv},
+		{"the KV pool's pages", "kv", int64(p.KV.Layers) * 2 * (o.vectors + o.scales), "Lower mem-fraction-static or max-total-tokens", &o.kv},
 		{"the buffers of a step", "activations", o.layBuffers(p, rounded), smaller, &o.buffers},
 		{"the blocks that sample", "workspace", int64(o.samplers) * samplerBytes(p.Vocab), smaller, &o.scratch},
-		{"the page tables", "workspace", 4 * int64(spec.Rows) * int64(o.stride+1), "use a larger page-size, or lower max-running-requests", &o.tables},
+		{"the page tables", "workspace", 4 * int64(spec.Rows) * int64(o.stride+1), "Use a larger page-size or lower max-running-requests", &o.tables},
 		{"the partial sums of products and attention", "workspace", work, smaller, &o.work},
 		{"the counters of blocks", "workspace", 4 * int64(counters), smaller, &o.arrived},
 		{"the headers of steps", "workspace", int64(ceilDiv(spec.StepTokens, o.tile)) * headerBytes, smaller, &o.headers},
-		{"the tensor maps", "workspace", mapBytes * int64(mostMaps(p)), "use a smaller model", &o.maps},
+		{"the tensor maps", "workspace", mapBytes * int64(mostMaps(p)), "Use a smaller model", &o.maps},
 	}
 	return o
 }
@@ -152,8 +152,8 @@ func take(d *driver.Device, what string, bytes int64, remedy string) (*driver.Me
 	if err == nil {
 		return m, nil
 	}
-	if free, _, unknown := d.Memory(); unknown == nil {
-		err = lacking(err, what, bytes, free, remedy)
+	if free, total, unknown := d.Memory(); unknown == nil {
+		err = lacking(err, what, bytes, free, total, remedy)
 	}
 	return nil, err
 }

@@ -15,7 +15,7 @@ func newRopeTable(m *model, frequencies []float64, context int) (*ropeTable, err
 	t := &ropeTable{frequencies: frequencies, context: context}
 	row := int64(8 * len(frequencies)) // bytes
 	var err error
-	if t.memory, err = take(m.device, "the tables of rotary angles", max(1, row*int64(context)), "lower context-length"); err != nil || row == 0 {
+	if t.memory, err = take(m.device, "the tables of rotary angles", max(1, row*int64(context)), "Lower context-length"); err != nil || row == 0 {
 		return t, err
 	}
 	staging, err := m.device.Pin(max(row, min(row*int64(context), ropeBytes)))

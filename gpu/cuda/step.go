@@ -187,7 +187,8 @@ func (s *step) take() error {
 				r.Err = gpu.ErrNothingToSample
 				continue
 			case statusNaN:
-				return fmt.Errorf("row %d: the logit of token %d is not a number, because a weight, K or V is too large; use weight-dtype f32 and kv-cache-dtype f32, or download the model again", q.Row, got.nanToken)
+				return fmt.Errorf("row %d: the logit of token %d is not a number: a weight, K or V is too large for its 16-bit type. "+
+					"Use --kv-cache-dtype f32, or --device cpu --weight-dtype f32. If that does not help, the model file is damaged: download it again", q.Row, got.nanToken)
 			}
 			r.Tokens = append(r.Tokens, got.token)
 			if spec.score >= 0 {

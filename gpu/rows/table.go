@@ -107,7 +107,7 @@ func (t *Table) Waits(b *gpu.StepBatch) bool {
 // steps so samples exactly one token where a row asks for one.
 func (t *Table) Begin(b *gpu.StepBatch) ([]Sequence, error) {
 	if t == nil {
-		return nil, errors.New("step: there is no KV pool")
+		return nil, errors.New("there is no KV pool")
 	}
 	if b.Reset {
 		for i := range t.rows {
@@ -116,14 +116,14 @@ func (t *Table) Begin(b *gpu.StepBatch) ([]Sequence, error) {
 		t.failed, t.ended = nil, t.begun
 	}
 	if t.failed != nil {
-		return nil, fmt.Errorf("step: an earlier step failed, and the rows were not reset after it: %w", t.failed)
+		return nil, fmt.Errorf("an earlier step failed, and the rows were not reset after it: %w", t.failed)
 	}
 	if t.begun-t.ended == gpu.StepsInFlight {
-		return nil, fmt.Errorf("step: bug: %d steps have no end; please report this", gpu.StepsInFlight)
+		return nil, fmt.Errorf("bug: %d steps have no end; please report this", gpu.StepsInFlight)
 	}
 	if err := t.begin(b); err != nil {
 		t.failed, t.failedAt = err, t.begun+1
-		return nil, fmt.Errorf("step: %w", err)
+		return nil, err
 	}
 	return t.flight(t.begun - 1).sequences, nil
 }
@@ -143,7 +143,7 @@ func (t *Table) End(err error) (*gpu.StepResult, error) {
 		if t.failed == nil {
 			t.failed, t.failedAt = err, t.ended
 		}
-		return nil, fmt.Errorf("step: %w", err)
+		return nil, err
 	}
 	return &f.result, nil
 }

@@ -158,7 +158,7 @@ func (q *Queue) end(s step) {
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("step: panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return f()
@@ -170,9 +170,9 @@ func (q *Queue) Submit(b *gpu.StepBatch, done func(*gpu.StepResult, error)) {
 		n := q.inFlight.Load()
 		switch {
 		case n == closedQueue:
-			q.refuse(done, errors.New("step: the model is closed"))
+			q.refuse(done, errors.New("the model is closed"))
 		case n == gpu.StepsInFlight:
-			q.refuse(done, fmt.Errorf("step: %d steps are in flight, which is the maximum", n))
+			q.refuse(done, fmt.Errorf("%d steps are in flight, which is the maximum", n))
 		case q.inFlight.CompareAndSwap(n, n+1):
 			q.steps <- step{batch: b, done: done} // has space
 		default:

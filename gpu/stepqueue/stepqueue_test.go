@@ -70,7 +70,7 @@ func TestStepsRunInOrderAndAThirdIsRefused(t *testing.T) {
 		<-h.began
 		submit("second")
 		submit("third")
-		if got := <-ends; !strings.Contains(got, "third: step: 2 steps are in flight") {
+		if got := <-ends; !strings.Contains(got, "third: 2 steps are in flight") {
 			t.Errorf("the third step ended with %q", got)
 		}
 		if err := h.Idle(); err == nil {

@@ -79,6 +79,26 @@ func TestTableAndJSON(t *testing.T) {
 	golden.Compare(t, "report.json", string(j)+"\n")
 }
 
+// Of a GPU the report has its name and memory, and neither threads nor bandwidth.
+func TestTableOfAGPU(t *testing.T) {
+	p := goldenReport(t)
+	run := plan(Test{Prompt: 512}, Test{Generate: 128, Batch: 8})
+	run.Threads, run.Traffic, run.Bandwidth = 0, Traffic{}, nil
+	results, err := Run(t.Context(), &paced{}, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Results, p.Setup.ReadBytes, p.Machine.GPU, p.Machine.GPUBytes, p.Model.Activations = results, 0, "NVIDIA H200 (cuda:0)", 140<<30, "bf16"
+	var text bytes.Buffer
+	if err := p.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "gpu.txt", text.String())
+	if _, err := json.Marshal(p); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTestsAreAllCombinations(t *testing.T) {
 	tests, err := Matrix{Prompts: []int{0, 16}, Generates: []int{8}, Batches: []int{1, 4}, Depths: []int{0, 32}}.Tests()
 	if err != nil {

@@ -19,6 +19,8 @@ type Machine struct {
 	MemoryBytes    int64  `json:"memory_bytes,omitempty"` // 0: not known
 	CacheBytes     int64  `json:"cache_bytes,omitempty"`  // of the last level; 0: not known
 	InstructionSet string `json:"instruction_set"`
+	GPU            string `json:"gpu,omitempty"` // that computed; "": the processors did
+	GPUBytes       int64  `json:"gpu_memory_bytes,omitempty"`
 	OS             string `json:"os"`
 	Arch           string `json:"arch"`
 	Go             string `json:"go"`
@@ -47,7 +49,7 @@ func ThisMachine(version, instructionSet string, memory int64) Machine {
 	return m
 }
 
-// String is the two lines above the figures.
+// String is the two or three lines above the figures.
 func (m Machine) String() string {
 	memory, commit := "", ""
 	if m.MemoryBytes > 0 {
@@ -56,8 +58,12 @@ func (m Machine) String() string {
 	if m.Commit != "" {
 		commit = ", commit " + m.Commit
 	}
-	return fmt.Sprintf("machine   %s, %d cores%s, %s/%s, instruction set %s\ntroupe    %s%s, %s, GOMAXPROCS %d\n",
-		m.CPU, m.Cores, memory, m.OS, m.Arch, m.InstructionSet, m.Version, commit, m.Go, m.GOMAXPROCS)
+	gpu := ""
+	if m.GPU != "" {
+		gpu = fmt.Sprintf("device    %s, %s\n", m.GPU, units.Bytes(m.GPUBytes))
+	}
+	return fmt.Sprintf("machine   %s, %d cores%s, %s/%s, instruction set %s\n%stroupe    %s%s, %s, GOMAXPROCS %d\n",
+		m.CPU, m.Cores, memory, m.OS, m.Arch, m.InstructionSet, gpu, m.Version, commit, m.Go, m.GOMAXPROCS)
 }
 
 func modelName(cpuinfo, otherwise string) string {

@@ -40,7 +40,7 @@ type Setup struct {
 	Repetitions int               `json:"repetitions"`
 	Warmup      int               `json:"warmup"`
 	Seed        uint64            `json:"seed"`
-	ReadBytes   int64             `json:"read_bytes"`           // that the bandwidth is measured with
+	ReadBytes   int64             `json:"read_bytes,omitempty"` // that the bandwidth is measured with; 0: it is not
 	Chunk       int               `json:"chunked_prefill_size"` // most tokens of a prompt per step
 	Flags       map[string]string `json:"flags,omitempty"`      // those that were given, by name
 }
@@ -52,7 +52,7 @@ type Result struct {
 	Generate int    `json:"generate"`
 	Batch    int    `json:"batch"`
 	Depth    int    `json:"depth"`
-	Threads  int    `json:"threads"`
+	Threads  int    `json:"threads,omitempty"` // 0: a GPU has computed
 
 	TokensPerSecond Summary   `json:"tokens_per_second"`
 	Samples         []float64 `json:"tokens_per_second_samples"`
@@ -88,7 +88,9 @@ func (m *measured) result(p Plan, t Test) Result {
 		}
 		tokens, steps, weights, kv = tokens+s.Tokens, steps+s.Steps, weights+w, kv+k
 		bytes = append(bytes, (w+k)/seconds)
-		shares = append(shares, (w+k)/seconds/((m.reads[i]+m.reads[i+1])/2))
+		if len(m.reads) > 0 {
+			shares = append(shares, (w+k)/seconds/((m.reads[i]+m.reads[i+1])/2))
+		}
 	}
 	r := Result{
 		Test: t.String(), Prompt: t.Prompt, Generate: t.Generate, Batch: t.Batch, Depth: t.Depth, Threads: p.Threads,

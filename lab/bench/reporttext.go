@@ -25,8 +25,12 @@ func (p *Report) WriteText(w io.Writer) error {
 		random = ", random weights"
 	}
 	line("model", "%s, %s parameters, %s of %s%s; activations in %s, K and V in %s", p.Model.Name, count(float64(p.Model.Parameters)), units.Bytes(p.Model.Bytes), dtype, random, p.Model.Activations, p.Model.KVDType)
-	line("measured", "through %s; %d warm-up and %s; seed %d; bandwidth measured by reading %s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
-		p.Setup.Warmup, units.Count(p.Setup.Repetitions, "measured repetition"), p.Setup.Seed, units.Bytes(p.Setup.ReadBytes))
+	bandwidth := ""
+	if p.Setup.ReadBytes > 0 {
+		bandwidth = "; bandwidth measured by reading " + units.Bytes(p.Setup.ReadBytes)
+	}
+	line("measured", "through %s; %d warm-up and %s; seed %d%s", map[string]string{"engine": "the engine's actors", "step": "steps of the device", "http": "HTTP with streaming clients"}[p.Setup.Through],
+		p.Setup.Warmup, units.Count(p.Setup.Repetitions, "measured repetition"), p.Setup.Seed, bandwidth)
 	b.WriteByte('\n')
 	b.WriteString(p.table())
 	b.WriteString(Remarks(p.Interrupted, "tests", p.Notes))
@@ -47,17 +51,26 @@ func Remarks(interrupted bool, results string, notes []string) (text string) {
 
 func (p *Report) table() string {
 	delays := slices.ContainsFunc(p.Results, func(r Result) bool { return r.Delays != nil })
+	onGPU := p.Machine.GPU != "" // it has no threads, and its traffic is not known
 	head := []string{"model", "threads", "test", "t/s", "median", "MB/token", "GB/s", "of bandwidth"}
+	if onGPU {
+		head = []string{"model", "test", "t/s", "median"}
+	}
 	if delays {
 		head = append(head, "actor delay p50 ms", "actor delay p99 ms")
 	}
 	rows := [][]string{head}
 	for _, r := range p.Results {
-		row := []string{p.Model.Name + " " + p.Model.WeightDType, fmt.Sprint(r.Threads), r.Test,
-			fmt.Sprintf("%.2f ± %.2f", r.TokensPerSecond.Mean, r.TokensPerSecond.Std), fmt.Sprintf("%.2f", r.TokensPerSecond.Median)}
-		if r.BytesPerToken > 0 {
+		row := []string{p.Model.Name + " " + p.Model.WeightDType}
+		if !onGPU {
+			row = append(row, fmt.Sprint(r.Threads))
+		}
+		row = append(row, r.Test, fmt.Sprintf("%.2f ± %.2f", r.TokensPerSecond.Mean, r.TokensPerSecond.Std), fmt.Sprintf("%.2f", r.TokensPerSecond.Median))
+		switch {
+		case onGPU:
+		case r.BytesPerToken > 0:
 			row = append(row, fmt.Sprintf("%.1f", r.BytesPerToken/1e6), fmt.Sprintf("%.1f", r.BytesPerSecond.Median/1e9), fmt.Sprintf("%.1f %%", 100*r.Share.Median))
-		} else {
+		default:
 			row = append(row, "-", "-", "-")
 		}
 		switch {
@@ -68,7 +81,7 @@ func (p *Report) table() string {
 		}
 		rows = append(rows, row)
 	}
-	return Markdown(rows, 0, 2)
+	return Markdown(rows, 0, slices.Index(head, "test"))
 }
 
 // count formats a number of parameters.

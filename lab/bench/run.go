@@ -27,7 +27,8 @@ type Plan struct {
 	Warmup      int // repetitions before, which do not count
 	Threads     int // for the results
 	Traffic     Traffic
-	Bandwidth   func() float64 // measures how fast memory is read, in bytes per second
+	// Bandwidth, if not nil, measures how fast memory is read, in bytes per second.
+	Bandwidth func() float64
 	// Probe, if not nil, measures until stop how late idle actors are.
 	Probe    func() (stop func() []Delay)
 	Progress func(done, all int, t Test) // if not nil, called before each repetition
@@ -59,6 +60,13 @@ func Run(ctx context.Context, s Subject, p Plan) ([]Result, error) {
 	return results, nil
 }
 
+// read measures the bandwidth.
+func (p *Plan) read(m *measured) {
+	if p.Bandwidth != nil {
+		m.reads = append(m.reads, p.Bandwidth())
+	}
+}
+
 // measured are a test's repetitions; reads are the bandwidths before, between and after.
 type measured struct {
 	samples []Sample
@@ -75,7 +83,7 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 			return m, err
 		}
 	}
-	m.reads = append(m.reads, p.Bandwidth())
+	p.read(&m)
 	for r := p.Warmup; r < p.Warmup+p.Repetitions; r++ {
 		tell(r)
 		var stop func() []Delay
@@ -90,7 +98,7 @@ func (p *Plan) measure(ctx context.Context, s Subject, t Test, tell func(done in
 			return m, err
 		}
 		m.samples = append(m.samples, sample)
-		m.reads = append(m.reads, p.Bandwidth())
+		p.read(&m)
 	}
 	return m, nil
 }

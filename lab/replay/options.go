@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -175,6 +176,13 @@ func (o *Options) pool() (pool.Plan, error) {
 		WeightBytes: o.Model.Bytes(), WorkspaceBytes: o.Model.Workspace(step, outputs),
 		BytesPerToken: o.Model.KVTokenBytes(), PerTokenFrom: "the model's K and V on all layers", Context: o.Model.Context,
 	})
+	if short, is := errors.AsType[*pool.Shortage](err); is {
+		advice := "Use a smaller model or a larger GPU"
+		if short.MemFraction <= 1 {
+			advice = fmt.Sprintf("Set mem-fraction-static %g", short.MemFraction)
+		}
+		err = fmt.Errorf("%w. %s", err, advice)
+	}
 	if err != nil {
 		return plan, fmt.Errorf("%s on %s: %w", o.Model.Name, o.GPU.Name, err)
 	}

@@ -316,7 +316,7 @@ func TestRefusedOptions(t *testing.T) {
 		"use one of fcfs, lpm":                     func(o *Options) { o.Policy = "fastest" },
 		"fifo, filo, gittins":                      func(o *Options) { o.Eviction = "belady" },
 		"less than one page":                       func(o *Options) { o.KVTokens = 10 },
-		"raise mem-fraction-static":                func(o *Options) { o.MemFraction = 0.01 },
+		". Set mem-fraction-static 0.12":           func(o *Options) { o.MemFraction = 0.01 },
 	} {
 		opt := small(t)
 		change(&opt)

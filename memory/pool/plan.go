@@ -67,7 +67,18 @@ type Plan struct {
 	Warnings []string `json:"warnings,omitempty"` // for the log
 }
 
-// NewPlan sizes the KV pool. An error names the setting to change.
+// Shortage is the error of NewPlan if the smallest pool does not fit. Its text says what is
+// there and what is needed; what to do depends on the device.
+type Shortage struct {
+	text string
+	// MemFraction is the least mem-fraction-static that would do, in steps of 0.01; above 1
+	// if none would.
+	MemFraction float64
+}
+
+func (s *Shortage) Error() string { return s.text }
+
+// NewPlan sizes the KV pool. An error names the setting to change, or is a *Shortage.
 func NewPlan(opts Options, facts Facts) (Plan, error) {
 	p := planner{Options: opts, facts: facts, asked: opts.MaxRunning, automatic: opts.MemFraction == 0}
 	p.setDefaults()
@@ -176,16 +187,7 @@ func (p *planner) pagesByMemory(room int64) (int64, error) {
 	perPage := p.perPage()
 	pages := min(room/perPage-1, math.MaxInt32-2)
 	if pages < 1 {
-		f := &p.facts
-		measured := ""
-		if f.AfterLoadBytes > 0 {
-			measured = fmt.Sprintf("; available after the weights were loaded: %s", size(f.AfterLoadBytes))
-		}
-		return 0, fmt.Errorf("not enough memory for the KV pool: %s short; "+
-			"raise mem-fraction-static, lower page-size or chunked-prefill-size, or choose a smaller kv-cache-dtype or model "+
-			"(available: %s, %s; × mem-fraction-static %g: %s; weights: %s; workspace: %s; one page of %d tokens and the padding page: %s%s)",
-			size(2*perPage-room), size(f.AvailableBytes), f.AvailableFrom, p.MemFraction, size(p.static()),
-			size(f.WeightBytes), size(f.WorkspaceBytes), p.PageSize, size(2*perPage), measured)
+		return 0, p.shortage(2*perPage - room)
 	}
 	p.plan.Bound = "mem-fraction-static"
 	name := "kv_room"
@@ -194,6 +196,29 @@ func (p *planner) pagesByMemory(room int64) (int64, error) {
 	}
 	p.add("pages_by_memory", pages, "pages", name+" / kv_per_page, less one for padding")
 	return pages, nil
+}
+
+// shortage describes pools that each lack some bytes.
+func (p *planner) shortage(lack int64) error {
+	f := &p.facts
+	pages := fmt.Sprintf("one page of %d tokens and the padding page", p.PageSize)
+	pools := int64(max(p.Pools, 1))
+	if pools > 1 {
+		pages += fmt.Sprintf(" for each of %d engines", pools)
+	}
+	needed := p.static() + pools*lack
+	loading := "" // what it takes beside the weights
+	if beside := needed - f.WeightBytes - f.WorkspaceBytes - 2*pools*p.perPage(); f.AfterLoadBytes > 0 && beside > 0 {
+		loading = fmt.Sprintf(", loading %s", size(beside))
+	}
+	s := &Shortage{MemFraction: math.Inf(1)}
+	if f.AvailableBytes > 0 {
+		s.MemFraction = math.Ceil(100*float64(needed)/float64(f.AvailableBytes)) / 100
+	}
+	s.text = fmt.Sprintf("not enough memory for the KV pool: mem-fraction-static %.3g gives %s of %s (%s), and %s are needed: weights %s, workspace %s%s, %s %s",
+		p.MemFraction, size(p.static()), size(f.AvailableBytes), f.AvailableFrom, size(needed),
+		size(f.WeightBytes), size(f.WorkspaceBytes), loading, pages, size(2*pools*p.perPage()))
+	return s
 }
 
 // capped lowers the pages that fit to what the settings allow.

@@ -84,8 +84,9 @@ func TestErrorsNameTheSetting(t *testing.T) {
 		want   []string
 	}{
 		{"no room", Options{PageSize: 16}, func(f *Facts) { f.AvailableBytes = 2*(120_000+2*16*128) - 2 },
-			[]string{"not enough memory for the KV pool: 1 B short", "one page of 16 tokens", "cgroup limit", "weights: 97.7 KiB", "the padding page: 4.0 KiB", "raise mem-fraction-static"}},
-		{"weights too big", Options{PageSize: 1}, func(f *Facts) { f.WeightBytes = 3 << 30 }, []string{"weights: 3.0 GiB", "mem-fraction-static"}},
+			[]string{"not enough memory for the KV pool: mem-fraction-static 0.5 gives 121.2 KiB of 242.4 KiB (cgroup limit), and 121.2 KiB are needed: " +
+				"weights 97.7 KiB, workspace 19.5 KiB, one page of 16 tokens and the padding page 4.0 KiB"}},
+		{"weights too big", Options{PageSize: 1}, func(f *Facts) { f.WeightBytes = 3 << 30 }, []string{"weights 3.0 GiB", "mem-fraction-static"}},
 		{"fraction", Options{PageSize: 1, MemFraction: 1.5}, nil, []string{"mem-fraction-static is 1.5"}},
 		{"negative fraction", Options{PageSize: 1, MemFraction: -1}, nil, []string{"mem-fraction-static is -1"}},
 		{"page size", Options{PageSize: 12}, nil, []string{"page-size is 12", "power of two"}},

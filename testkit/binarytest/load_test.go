@@ -13,32 +13,37 @@ func contains(text, words string) bool { return strings.Contains(text, words) }
 // with auto as well: the GPU can be used, and the CPU may be far too slow for the model.
 func TestFaultsWhileLoading(t *testing.T) {
 	withCUDA(t)
-	const model, report, restart = "cannot load LlamaForCausalLM", "please report it", "restart the process"
+	const model, report, restart = "cannot load LlamaForCausalLM", "please report it", "Restart the process"
 	for _, c := range []struct {
 		fake string
 		want []string
 	}{
 		{"cuMemGetInfo:1=719", []string{"cuMemGetInfo", "CUDA_ERROR_LAUNCH_FAILED", report, restart}},
-		{"cuModuleLoadData:1=209", []string{model, "cuModuleLoadData", "this program has no kernels for the device's architecture"}},
-		{"cuModuleLoadData:1=222", []string{model, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "install NVIDIA's driver 525"}},
-		{"cuModuleGetFunction:1=500", []string{model, "cuModuleGetFunction of ", "the program is damaged: install it again"}},
+		{"cuModuleLoadData:1=209", []string{model, "cuModuleLoadData", "This program has no kernels for the device's architecture: use --device cpu, or a newer troupe-cuda"}},
+		{"cuModuleLoadData:1=222", []string{model, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "Install NVIDIA's driver 525"}},
+		{"cuModuleGetFunction:1=500", []string{model, "cuModuleGetFunction of ", "The program is damaged: install it again"}},
 		{"cuFuncGetAttribute:1=1", []string{model, "cuFuncGetAttribute", report}},
 		{"cuStreamCreate:1=2", []string{model, "cuStreamCreate", "nvidia-smi lists who uses the device's"}},
-		{"cuMemAlloc:1=2", []string{model, "the model's weights need ", "use a smaller model, or --device cpu"}},
-		{"cuMemHostAlloc:1=2", []string{model, "cuMemHostAlloc of 480.0 KiB", "free memory of the host, or raise the limit of the container or on locked memory (ulimit -l)"}},
+		{"cuMemAlloc:1=2", []string{model, "the model's weights need ", "Use a smaller model or --device cpu"}},
+		{"cuMemHostAlloc:1=2", []string{model, "cuMemHostAlloc of 480.0 KiB", "Free memory of the host, or raise the limit of the container or on locked memory (ulimit -l)"}},
 		{"cuEventCreate:1=2", []string{model, "cuEventCreate", "nvidia-smi"}},
 		{"cuMemcpyHtoDAsync:1=700", []string{model, "cuMemcpyHtoDAsync", "CUDA_ERROR_ILLEGAL_ADDRESS", report, restart}},
 		{"cuEventRecord:1=719", []string{model, "cuEventRecord", report, restart}},
 		{"cuEventSynchronize:3=719", []string{model, "cuEventSynchronize", report, restart}},
 		{"cuStreamSynchronize:1=214", []string{model, "cuStreamSynchronize", "CUDA_ERROR_ECC_UNCORRECTABLE", "nvidia-smi --gpu-reset", restart}},
 		{"run:copy:3=719", []string{model, "CUDA_ERROR_LAUNCH_FAILED", restart}},
+		{"lost=30", []string{model, "CUDA_ERROR_UNKNOWN", restart}},
 		{"lost=20", []string{model, "CUDA_ERROR_UNKNOWN", "dmesg", restart}},
 	} {
 		t.Run(c.fake, func(t *testing.T) {
 			t.Parallel()
 			for _, device := range []string{"cuda", "auto"} {
 				f := faults{fake: c.fake, args: roomy}
-				says(t, refused(t, f.command(t, "serve", "--port", "0", "--device", device)), c.want...)
+				text := refused(t, f.command(t, "serve", "--port", "0", "--device", device))
+				says(t, text, c.want...)
+				if strings.Count(text, "CUDA_ERROR_") != 1 || contains(text, "(model: ") {
+					t.Errorf("it names the cause more than once: %s", text)
+				}
 			}
 		})
 	}
@@ -48,7 +53,7 @@ func TestFaultsWhileLoading(t *testing.T) {
 // to need less.
 func TestEachAllocation(t *testing.T) {
 	withCUDA(t)
-	remedy := regexp.MustCompile(`^troupe: (?:cuda device: cannot load .*: )?(.+?) need [0-9.]+ (?:bytes|[KMG]iB) of the device's memory, but only [0-9.]+ (?:bytes|[KMG]iB) are free: (?:lower|use a) [^:]+: CUDA device 0: cuMemAlloc of `)
+	remedy := regexp.MustCompile(`^troupe: (?:cuda device: cannot load .*: )?(.+?) need [0-9.]+ (?:bytes|[KMG]iB); the driver refused it although [0-9.]+ (?:bytes|[KMG]iB) are free on CUDA device 0 \(cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY\): memory may be fragmented, or limited by MPS or MIG\. (?:Lower|Use a) [^.]+, or free memory \(nvidia-smi lists who uses it\)`)
 	seen := map[string]bool{}
 	for n := 1; ; n++ {
 		f := faults{fake: fmt.Sprintf("cuMemAlloc:%d=2", n), args: roomy}
@@ -58,7 +63,7 @@ func TestEachAllocation(t *testing.T) {
 			break
 		}
 		text := last(s.log.String())
-		says(t, text, "CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi lists who uses the device's")
+		says(t, text, "CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi lists who uses ")
 		found := remedy.FindStringSubmatch(text)
 		if found == nil || s.status != 1 {
 			t.Errorf("allocation %d: status %d, %s", n, s.status, text)
@@ -84,9 +89,9 @@ func TestMemoryThatIsShort(t *testing.T) {
 		want   []string
 	}{
 		{"taken by others", faults{fake: "memory=128MiB;taken=90MiB", args: roomy},
-			[]string{short, "MiB short; ", "90.0 MiB of the device's 128.0 MiB are in use already (nvidia-smi lists by whom)", "or set max-running-requests to 512 and chunked-prefill-size to 512"}},
-		{"a small device", faults{fake: "memory=40MiB", args: roomy}, []string{short, "or set max-running-requests to 512 and chunked-prefill-size to 512"}},
-		{"hardly any", faults{fake: "memory=4MiB", args: roomy}, []string{short, "smaller steps alone do not help: use a smaller model, or set device to cpu"}},
+			[]string{short, " MiB are needed: weights ", "90.0 MiB of the device's 128.0 MiB are in use already (nvidia-smi lists by whom)", "max-running-requests 512 with chunked-prefill-size 512"}},
+		{"a small device", faults{fake: "memory=40MiB", args: roomy}, []string{short, "max-running-requests 512 with chunked-prefill-size 512"}},
+		{"hardly any", faults{fake: "memory=4MiB", args: roomy}, []string{short, ". No setting makes the model fit: use a smaller model, or --device cpu"}},
 		{"a setting of the CPU", faults{args: append([]string{"--weight-dtype", "q8_0"}, roomy...)}, []string{"only the CPU device has weight-dtype; remove the setting, or set device to cpu"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,5 +119,32 @@ func TestMemoryThatIsShort(t *testing.T) {
 				t.Errorf("it ended with status %d, and the log does not have %q:\n%s", status, c.warned, s.log)
 			}
 		})
+	}
+}
+
+// A benchmark on a GPU names it, and says nothing of the host's threads and bandwidth.
+func TestBenchmarkOnAGPU(t *testing.T) {
+	withCUDA(t)
+	bench := func(more ...string) (string, error) {
+		args := append([]string{"bench", "model", "--device", "cuda", "--through", "step", "--prompt", "8", "--generate", "2", "--repetitions", "1", "--read-bytes", "4MiB"}, more...)
+		out, err := faults{args: roomy}.command(t, args...).CombinedOutput()
+		return string(out), err
+	}
+	out, err := bench()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"machine   ", "device    Emulated GPU 9.0 (cuda:0), 256.0 MiB\n", "; activations in bf16, ", " pp8 ", " tg2 "} {
+		if !contains(out, want) {
+			t.Errorf("it does not have %q:\n%s", want, out)
+		}
+	}
+	for _, not := range []string{"threads", "bandwidth", "caches"} {
+		if contains(out, not) {
+			t.Errorf("it has %q:\n%s", not, out)
+		}
+	}
+	if out, err := bench("--threads", "2"); err == nil || !contains(out, "only the CPU device has threads; remove --threads, or set device to cpu") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

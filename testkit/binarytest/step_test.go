@@ -34,7 +34,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestFaultsInSteps(t *testing.T) {
 	withCUDA(t)
 	want, _ := faults{args: roomy}.serve(t, "cuda").complete(t, "80")
-	const report, restart = "please report it", "restart the process, which cannot use the device any more"
+	const report, restart = "please report it", "Restart the process, which cannot use the device any more"
 	for _, c := range []struct {
 		fake string
 		lost bool
@@ -75,7 +75,10 @@ func TestFaultsInSteps(t *testing.T) {
 			if s.status != 1 {
 				t.Errorf("it ended with status %d", s.status)
 			}
-			says(t, last(s.log.String()), append(c.want, "the device has failed for good (restart the server)")...)
+			says(t, last(s.log.String()), append(c.want, "the device has failed for good: step ")...)
+			if text := strings.ToLower(last(s.log.String())); strings.Count(text, "restart the") != 1 || strings.Contains(text, "failed: step: ") {
+				t.Errorf("it says something twice: %s", text)
+			}
 		})
 	}
 }

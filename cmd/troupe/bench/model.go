@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
+	"github.com/troupe-engine/troupe/gpu/cpu"
 	"github.com/troupe-engine/troupe/gpu/cpu/kernel/simd"
 	"github.com/troupe-engine/troupe/internal/units"
 	"github.com/troupe-engine/troupe/lab/bench"
@@ -38,7 +39,8 @@ func newModel() *cobra.Command {
 		Use: "model", Short: "Measure how fast a model processes prompts and generates tokens", Args: cli.NoArgs,
 		Long: "Processes random prompts (pp) and generates tokens (tg), like llama-bench. Prints tokens per second, and the\n" +
 			"memory traffic as a share of the bandwidth, which is measured between the tests with the\n" +
-			"same number of threads. Each combination of the lists gives one line. docs/bench.md explains the figures.\n\n" +
+			"same number of threads. Each combination of the lists gives one line. docs/bench.md explains the figures.\n" +
+			"With --device cuda the line \"device\" names the GPU, and there are neither threads nor memory traffic.\n\n" +
 			"The model is --model, or a --shape with random weights. An interrupt prints the results so far.",
 		Example: "  troupe bench model --model model.gguf --threads 2\n" +
 			"  troupe bench model --model model.gguf --prompt 512,2048 --generate 128 --depth 0,4096 --batch 1,8,32\n" +
@@ -171,6 +173,10 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 		return err
 	}
 	defer func() { err = errors.Join(err, n.CloseInTime(ctx)) }()
+	threads, status := n.Device.Info().Threads, cli.NewStatus()
+	if threads == 0 && c.Flags().Changed("threads") {
+		return errors.New("only the CPU device has threads; remove --threads, or set device to cpu")
+	}
 	b.describe(c, report, n, cfg, memory)
 	subject, err := b.subject(n, cfg, tests)
 	if err != nil {
@@ -184,13 +190,15 @@ func (b *modelCommand) measure(c *cobra.Command, cfg *configs.Config, tests []be
 		defer stop()
 	}
 	runtime.GC() // so that garbage of loading is not collected during a measurement
-	threads, status := n.Device.Info().Threads, cli.NewStatus()
+	with := ""
 	plan := bench.Plan{
 		Tests: tests, Repetitions: b.Repetitions, Warmup: b.Warmup, Threads: threads,
-		Bandwidth: func() float64 { return memory.Bandwidth(threads) }, Progress: func(done, all int, t bench.Test) {
-			status.Show("%d/%d  %s, %s", done, all, t, units.Count(threads, "thread"))
-		},
-		Traffic: bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
+		Progress: func(done, all int, t bench.Test) { status.Show("%d/%d  %s%s", done, all, t, with) },
+		Traffic:  bench.Traffic{KVBytes: n.Checkpoint.Program.KV.BytesPerToken(n.KVDType)},
+	}
+	if threads > 0 {
+		plan.Bandwidth = func() float64 { return memory.Bandwidth(threads) }
+		with = ", " + units.Count(threads, "thread")
 	}
 	if b.Through != "step" {
 		plan.Probe = probeDelay(n.System)
@@ -227,11 +235,12 @@ func (b *modelCommand) subject(n *node.Node, cfg *configs.Config, tests []bench.
 
 // describe adds the machine and the model to the report.
 func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.Node, cfg *configs.Config, memory *bench.Memory) {
-	total := int64(0)
-	if available, err := n.Device.Memory(); err == nil {
-		total = available.Total
+	info := n.Device.Info()
+	report.Machine = bench.ThisMachine(c.Root().Version, memory.Level().String(), hostMemory(cfg))
+	if available, err := n.Device.Memory(); err == nil && available.Own {
+		report.Machine.GPU, report.Machine.GPUBytes = info.Name, available.Total
+		report.Setup.ReadBytes = 0 // the host's memory is not read
 	}
-	report.Machine = bench.ThisMachine(c.Root().Version, memory.Level().String(), total)
 	m := n.Checkpoint
 	report.Model = bench.Model{
 		Name: n.Name, Path: cfg.Model, Architecture: m.Config.Architecture, Parameters: m.Config.Parameters(), Bytes: n.Model.Bytes()["weights"],
@@ -251,14 +260,35 @@ func (b *modelCommand) describe(c *cobra.Command, report *bench.Report, n *node.
 		}
 	}
 	report.Model.Activations = "f32"
-	if d, err := gpu.ParseDType(report.Model.WeightDType); err == nil && d.Quantised() && n.Device.Info().Int8Activations {
+	if d, err := gpu.ParseDType(report.Model.WeightDType); err == nil && d.Quantised() && info.Int8Activations {
 		report.Model.Activations = "int8"
 	}
+	if d, err := gpu.ParseDType(cmp.Or(report.Model.HeldDType, report.Model.WeightDType)); err == nil {
+		if input, rounded := info.Inputs[d]; rounded {
+			report.Model.Activations = input.String()
+		}
+	}
+}
+
+// hostMemory is the memory that programs on the CPU can have; 0 if it is not known.
+func hostMemory(cfg *configs.Config) int64 {
+	processor, err := cpu.New(cfg.CPU)
+	if err != nil {
+		return 0
+	}
+	memory, err := processor.Memory()
+	if err != nil {
+		return 0
+	}
+	return memory.Total
 }
 
 func (b *modelCommand) notes(r *bench.Report) (notes measure.Notes) {
 	replaced := replacedNote(r.Model.Replaced)
 	notes.If(replaced != "", "%s", replaced)
+	if r.Machine.GPU != "" {
+		return notes
+	}
 	notes.If(r.Machine.CacheBytes > r.Setup.ReadBytes/4, "--read-bytes %s is less than four times the CPU caches (%s), so the measured bandwidth may be too high; raise it",
 		units.Bytes(r.Setup.ReadBytes), units.Bytes(r.Machine.CacheBytes))
 	notes.If(r.Model.Bytes < r.Machine.CacheBytes, "the weights fit into the CPU caches, so the share of the memory bandwidth is not meaningful and may exceed 100 %%")

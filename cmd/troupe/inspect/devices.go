@@ -16,11 +16,33 @@ import (
 
 // listed is a device as it is printed.
 type listed struct {
-	Device string `json:"device"` // a value of the setting device
-	Name   string `json:"name"`
-	Memory int64  `json:"memory_bytes"`
-	Driver string `json:"cuda_version,omitempty"`
-	Fault  string `json:"fault,omitempty"` // why it cannot be used
+	Device  string `json:"device"`         // a value of the setting device
+	Name    string `json:"name,omitempty"` // "": unknown
+	Compute string `json:"compute_capability,omitempty"`
+	UUID    string `json:"uuid,omitempty"`
+	Memory  int64  `json:"memory_bytes,omitempty"`
+	Driver  string `json:"cuda_version,omitempty"`
+	Fault   string `json:"fault,omitempty"` // why it cannot be used
+}
+
+// row is a line of the table.
+func (l listed) row() string {
+	name, memory, fault := l.Name, "", l.Fault
+	switch {
+	case l.Device == "cuda": // there is none
+		return l.Device + "\t" + fault
+	case name == "":
+		name = "unknown device"
+	default:
+		memory = units.Bytes(l.Memory)
+	}
+	if l.Compute != "" {
+		name += ", compute capability " + l.Compute
+	}
+	if fault != "" {
+		fault = "\tcannot be used: " + fault
+	}
+	return l.Device + "\t" + name + "\t" + memory + fault
 }
 
 func newDevices() *cobra.Command {
@@ -50,7 +72,7 @@ func newDevices() *cobra.Command {
 				return err
 			}
 			for _, f := range found {
-				one := listed{Device: fmt.Sprintf("cuda:%d", f.Ordinal), Name: f.Name + ", compute capability " + f.Compute, Memory: f.Memory, Driver: f.Driver}
+				one := listed{Device: fmt.Sprintf("cuda:%d", f.Ordinal), Name: f.Name, Compute: f.Compute, UUID: f.UUID, Memory: f.Memory, Driver: f.Driver}
 				if f.Fault != nil {
 					one.Fault = f.Fault.Error()
 				}
@@ -61,14 +83,7 @@ func newDevices() *cobra.Command {
 			}
 			return cli.Print(c, asJSON, list, cli.Table(0, func(w io.Writer) {
 				for _, d := range list {
-					switch {
-					case d.Name == "":
-						fmt.Fprintf(w, "%s\t%s\n", d.Device, d.Fault)
-					case d.Fault != "":
-						fmt.Fprintf(w, "%s\t%s\t%s\tcannot be used: %s\n", d.Device, d.Name, units.Bytes(d.Memory), d.Fault)
-					default:
-						fmt.Fprintf(w, "%s\t%s\t%s\n", d.Device, d.Name, units.Bytes(d.Memory))
-					}
+					fmt.Fprintln(w, d.row())
 				}
 			}))
 		},

@@ -65,7 +65,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if n.Model, err = n.Device.Load(n.Checkpoint.Program, until{ctx, n.Checkpoint.Weights}, n.opt.Progress); err != nil {
-		return configs.About(err, "model")
+		return AboutModel(err, c)
 	}
 	n.Models = []gpu.Model{n.Model}
 	for range c.DataParallel - 1 {

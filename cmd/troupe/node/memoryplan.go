@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/gpu"
@@ -29,8 +31,16 @@ func memoryOf(device gpu.Device, before gpu.Memory, weightBytes int64) DeviceMem
 // MemoryPlanMessage is the message of the log line with the memory plan.
 const MemoryPlanMessage = "memory plan"
 
-// PlanMemory sizes the KV pool for a model.
+// PlanMemory sizes the KV pool for a model. If memory is short, the error says what would fit.
 func PlanMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Plan, gpu.DType, error) {
+	plan, dtype, err := planMemory(c, m, d)
+	if short, is := errors.AsType[*pool.Shortage](err); is {
+		err = whatFits(short, c, m, d)
+	}
+	return plan, dtype, err
+}
+
+func planMemory(c *configs.Config, m *model.Checkpoint, d DeviceMemory) (pool.Plan, gpu.DType, error) {
 	dtype := gpu.BF16
 	if m.WeightDType() == gpu.F32 {
 		dtype = gpu.F32
@@ -71,7 +81,7 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 	}
 	d := memoryOf(device, p.Before, p.Weights.Bytes)
 	if p.Plan, p.KVDType, err = PlanMemory(c, m, d); err != nil {
-		return p, whatFits(err, c, m, d)
+		return p, err
 	}
 	if err = device.Info().CheckKV(p.KVDType); err != nil {
 		return p, configs.About(fmt.Errorf("%s device: %w", device.Info().Kind, err), "kv-cache-dtype")
@@ -82,46 +92,71 @@ func PlanOn(device gpu.Device, c *configs.Config, m *model.Checkpoint) (p Planne
 // smaller are the weight types to try if memory is short, the most exact first.
 var smaller = []string{"bf16", "q8_0", "q4_0"}
 
-// whatFits adds to a failure of PlanMemory what would fit: on the CPU a weight-dtype, if any.
-func whatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
-	if d.Before.Own {
-		return stepThatFits(failure, c, m, d)
-	}
-	for _, dtype := range smaller {
-		try := *c
-		try.CPU.WeightDType = dtype
-		device, err := cpu.New(try.CPU)
-		if err != nil {
-			return failure
-		}
-		weights, err := device.PlanWeights(m.Program, m.Weights)
-		if err != nil || weights.Bytes >= d.WeightBytes {
-			continue
-		}
-		with := d
-		with.WeightBytes = weights.Bytes
-		if _, _, err := PlanMemory(&try, m, with); err == nil {
-			return fmt.Errorf("%w; or set weight-dtype %s: then the model fits", failure, dtype)
-		}
-	}
-	return failure
-}
+// The largest mem-fraction-static and the page-size that are advised.
+const (
+	mostFraction = 0.95
+	smallPage    = 16
+)
 
-// stepThatFits is whatFits on a device with memory of its own: the largest step that fits,
-// and how much others use.
-func stepThatFits(failure error, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
-	if used := d.Before.Total - d.Before.Available; used > 0 {
-		failure = fmt.Errorf("%w; %s of the device's %s are in use already (nvidia-smi lists by whom)", failure, units.Bytes(used), units.Bytes(d.Before.Total))
+// whatFits adds to a shortage the changes that end it, each alone.
+func whatFits(short *pool.Shortage, c *configs.Config, m *model.Checkpoint, d DeviceMemory) error {
+	var changes []string
+	fits := func(d DeviceMemory, change func(*configs.Config), format string, args ...any) bool {
+		try := *c
+		change(&try)
+		_, _, err := planMemory(&try, m, d)
+		if err == nil {
+			changes = append(changes, fmt.Sprintf(format, args...))
+		}
+		return err == nil
+	}
+	if f := short.MemFraction; f <= mostFraction {
+		fits(d, func(c *configs.Config) { c.Pool.MemFraction = f }, "mem-fraction-static %g", f)
+	}
+	if !d.Before.Own {
+		for _, dtype := range smaller {
+			as, err := d.weightsAs(dtype, c, m)
+			if err == nil && as.WeightBytes < d.WeightBytes && fits(as, func(c *configs.Config) { c.CPU.WeightDType = dtype }, "weight-dtype %s", dtype) {
+				break
+			}
+		}
 	}
 	for rows := 2048; rows >= 64; rows /= 2 {
-		try := *c
-		try.Pool.MaxRunning = min(rows, d.mostRunning(c))
-		try.Batch.ChunkedPrefillSize = max(min(rows, stepTokens(c, m.Program, 0)), c.PageSize)
-		if _, _, err := PlanMemory(&try, m, d); err == nil {
-			return fmt.Errorf("%w; or set max-running-requests to %d and chunked-prefill-size to %d: then the model fits", failure, try.Pool.MaxRunning, try.Batch.ChunkedPrefillSize)
+		running, chunk := min(rows, d.mostRunning(c)), max(min(rows, stepTokens(c, m.Program, 0)), c.PageSize)
+		if fits(d, func(c *configs.Config) { c.Pool.MaxRunning, c.Batch.ChunkedPrefillSize = running, chunk },
+			"max-running-requests %d with chunked-prefill-size %d", running, chunk) {
+			break
 		}
 	}
-	return fmt.Errorf("%w; smaller steps alone do not help: use a smaller model, or set device to cpu", failure)
+	if c.PageSize > smallPage {
+		fits(d, func(c *configs.Config) { c.PageSize = smallPage }, "page-size %d", smallPage)
+	}
+	text := ""
+	if used := d.Before.Total - d.Before.Available; d.Before.Own && used > 0 {
+		text = fmt.Sprintf(". %s of the device's %s are in use already (nvidia-smi lists by whom)", units.Bytes(used), units.Bytes(d.Before.Total))
+	}
+	switch {
+	case len(changes) > 0:
+		text += ". Set " + strings.Join(changes, ", or ")
+	case d.Before.Own:
+		text += ". No setting makes the model fit: use a smaller model, or --device cpu"
+	default:
+		text += ". No setting makes the model fit: use a smaller model, or a machine with more memory"
+	}
+	return fmt.Errorf("%w%s", short, text)
+}
+
+// weightsAs is the memory of the CPU with its weights in another type.
+func (d DeviceMemory) weightsAs(dtype string, c *configs.Config, m *model.Checkpoint) (DeviceMemory, error) {
+	options := c.CPU
+	options.WeightDType = dtype
+	device, err := cpu.New(options)
+	if err != nil {
+		return d, err
+	}
+	plan, err := device.PlanWeights(m.Program, m.Weights)
+	d.WeightBytes, d.After = plan.Bytes, 0 // a measured amount is of the present type
+	return d, err
 }
 
 // perTokenFrom explains the size of K and V of one token.

@@ -113,8 +113,11 @@ func TestWhatFits(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s: %d bytes suffice", tt.room, room)
 		}
-		got := whatFits(err, &c, n.Checkpoint, d).Error()
-		if named := strings.Contains(got, "weight-dtype"); named != (tt.want != "") || !strings.Contains(got, tt.want) || !strings.Contains(got, " short; raise") {
+		want := ". Set weight-dtype " + tt.want
+		if tt.want == "" {
+			want = ". No setting makes the model fit: use a smaller model, or a machine with more memory"
+		}
+		if got := err.Error(); !strings.HasSuffix(got, want) {
 			t.Errorf("room for %q: %s", tt.room, got)
 		}
 	}
@@ -132,11 +135,11 @@ func TestStepThatFits(t *testing.T) {
 		taken int64
 		want  string
 	}{
-		{512, 0, "; or set max-running-requests to 512 and chunked-prefill-size to 512: then the model fits"},
-		{64, 0, "to 64: then the model fits"},
-		{64, 5 << 20, " short; raise mem-fraction-static, "},
-		{64, 5 << 20, "); 5.0 MiB of the device's "},
-		{0, 0, "; smaller steps alone do not help: use a smaller model, or set device to cpu"},
+		{512, 0, ". Set max-running-requests 512 with chunked-prefill-size 512"},
+		{64, 0, "with chunked-prefill-size 64"},
+		{64, 5 << 20, "not enough memory for the KV pool: mem-fraction-static 1 gives "},
+		{64, 5 << 20, "padding page 48.0 KiB. 5.0 MiB of the device's "},
+		{0, 0, ". No setting makes the model fit: use a smaller model, or --device cpu"},
 	} {
 		small := c
 		small.Batch.ChunkedPrefillSize = max(tt.rows, 1)
@@ -150,9 +153,35 @@ func TestStepThatFits(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%d rows: %d bytes suffice", tt.rows, free)
 		}
-		if got := whatFits(err, &c, n.Checkpoint, d).Error(); !strings.Contains(got, tt.want) || strings.Contains(got, "in use already") != (tt.taken > 0) {
+		if got := err.Error(); !strings.Contains(got, tt.want) || strings.Contains(got, "in use already") != (tt.taken > 0) {
 			t.Errorf("%d rows: %s", tt.rows, got)
 		}
+	}
+}
+
+// Each change that is advised makes the model fit.
+func TestAdviceOfAShortage(t *testing.T) {
+	n := open(t, settings(t), nil)
+	c := *n.Config()
+	c.Pool.MemFraction, c.PageSize = 0.5, 64
+	need := n.Model.Bytes()["weights"] + workspace(&c, n.Checkpoint.Program, DeviceMemory{}.mostRunning(&c))
+	d := DeviceMemory{Before: gpu.Memory{Available: 2 * need, Source: "a limit"}, WeightBytes: n.Model.Bytes()["weights"]}
+	_, _, err := PlanMemory(&c, n.Checkpoint, d)
+	if err == nil {
+		t.Fatal("it fits")
+	}
+	got := err.Error()
+	for _, want := range []string{
+		"not enough memory for the KV pool: mem-fraction-static 0.5 gives ", " (a limit), and ", " are needed: weights ", ", workspace ", ", one page of 64 tokens and the padding page ",
+		". Set mem-fraction-static 0.5", ", or weight-dtype q8_0, or max-running-requests 64 with chunked-prefill-size ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	c.Pool.MemFraction = 0.52
+	if _, _, err := PlanMemory(&c, n.Checkpoint, d); err != nil {
+		t.Error(err)
 	}
 }
 

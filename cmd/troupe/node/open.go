@@ -143,8 +143,12 @@ func Files(ctx context.Context, c *configs.Config, f Fetching) (model.Files, str
 	return files, cmp.Or(c.ServedModelName, name, files.Name()), nil
 }
 
-// AboutModel adds the settings that choose the model to the error of opening it.
+// AboutModel adds the settings that choose the model to the error of opening or loading it;
+// nothing to an error of the device.
 func AboutModel(err error, c *configs.Config) error {
+	if gpu.OfDevice(err) {
+		return err
+	}
 	keys := []string{"model"}
 	if c.Open.ContextLength != 0 {
 		keys = append(keys, "context-length")

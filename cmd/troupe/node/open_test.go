@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -70,5 +71,22 @@ func TestADeviceThatIsNeverQuietKeepsNobody(t *testing.T) {
 	}
 	if err := errors.Join(n.Model.Close(), n.Checkpoint.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// ofDevice is an error of a device.
+type ofDevice struct{ error }
+
+func (ofDevice) OfDevice() bool { return true }
+
+// An error of the device is not one of the settings that choose the model.
+func TestAboutModel(t *testing.T) {
+	c := settings(t)
+	lost, damaged := fmt.Errorf("cannot load: %w", ofDevice{errors.New("lost")}), errors.New("damaged")
+	if AboutModel(lost, c) != lost {
+		t.Error("an error of the device is about settings")
+	}
+	if got := AboutModel(damaged, c); got == damaged || !errors.Is(got, damaged) {
+		t.Errorf("an error of the model's files: %v", got)
 	}
 }

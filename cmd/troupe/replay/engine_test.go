@@ -133,7 +133,7 @@ func TestReplayEnginesRefuses(t *testing.T) {
 		{[]string{"--plot", filepath.Join(dir, "no", "out.svg")}, "does not exist"},
 		{[]string{"--chunked-prefill-size", "20000"}, "raise the second"},
 		{[]string{"--max-prefill-tokens", "1000000000000"}, "it must be between 1 and 16777216"},
-		{[]string{"--mem-fraction-static", "0.05"}, "raise mem-fraction-static"},
+		{[]string{"--mem-fraction-static", "0.05"}, "16.0 MiB. Set mem-fraction-static 0.12"},
 	} {
 		args := append([]string{"replay", "--trace", path, "--format", "mooncake"}, c.args...)
 		if _, err := run(t, "", args...); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -39,7 +39,7 @@ func TestStickyCodes(t *testing.T) {
 		if e.Sticky {
 			sticky = append(sticky, code)
 		}
-		if e.Sticky != strings.Contains(e.Error(), "restart the process") || !strings.Contains(e.Error(), "CUDA device 3: cuX: ") {
+		if e.Sticky != strings.Contains(e.Error(), ". Restart the process") || !strings.Contains(e.Error(), "CUDA device 3: cuX: ") {
 			t.Errorf("%d: %v", code, e)
 		}
 	}
@@ -50,11 +50,23 @@ func TestStickyCodes(t *testing.T) {
 	}
 }
 
-// Every result has a remedy, also those that this package does not know.
+// Every result has a remedy besides a restart, also those that this package does not know.
 func TestRemedies(t *testing.T) {
 	for _, code := range append(slices.Collect(maps.Keys(meanings)), 998) {
-		if e := failure(0, code, "cuX"); e.Remedy == "" {
+		if e := failure(0, code, "cuX"); e.Remedy == "" || strings.HasPrefix(e.Remedy, ". ") || strings.HasSuffix(e.Remedy, ".") {
 			t.Errorf("%d: %v", code, e)
+		}
+	}
+}
+
+// Before there is a context, an unknown failure is one of the machine's set-up.
+func TestUnknownFailureWithoutContext(t *testing.T) {
+	for want, err := range map[string]error{
+		"CUDA: cuInit: the driver refused the call (CUDA_ERROR_UNKNOWN). Restart the machine, or load the module again": withoutContext(failure(-1, 999, "cuInit")),
+		"CUDA device 0: cuX: the driver refused the call (CUDA_ERROR_UNKNOWN). Look for Xid":                            failure(0, 999, "cuX"),
+	} {
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 
 	"gorgonia.org/cu"
-
-	"github.com/troupe-engine/troupe/internal/units"
 )
 
 // MinimumCapability is the oldest compute capability that Troupe has kernels for, as
@@ -21,8 +19,7 @@ const MinimumCapability = 80
 type Description struct {
 	Ordinal         int
 	Name            string // "NVIDIA H200"
-	UUID            string // "GPU-" and 36 characters, as nvidia-smi writes it
-	PCIBus          string // "0000:1b:00.0"
+	UUID            string // "GPU-" and 36 characters, as nvidia-smi writes it; "": the driver does not tell
 	Capability      int    // compute capability as major * 10 + minor: 90 is 9.0
 	Multiprocessors int
 	SharedPerBlock  int64 // bytes of shared memory that a block can have with Function.SetDynamicShared
@@ -47,29 +44,38 @@ func Describe(ordinal int) (Description, error) {
 	q := query{ordinal: ordinal}
 	q.ask("cuDeviceGet", func() (err error) { q.device, err = cu.GetDevice(ordinal); return err })
 	if e, is := q.err.(*Error); is && e.Code == C.CUDA_ERROR_INVALID_DEVICE {
-		if n, err := Count(); err == nil && n > 0 {
-			e.Text += fmt.Sprintf("; the driver has %s, counted from 0", units.Count(n, "device"))
+		if n, err := Count(); err == nil {
+			return Description{}, noSuch(ordinal, n)
 		}
 	}
 	q.ask("cuDeviceGetName", func() (err error) { d.Name, err = q.device.Name(); return err })
-	q.ask("cuDeviceGetUuid", func() error {
-		id, err := q.device.UUID()
-		d.UUID = "GPU-" + id.String()
-		return err
-	})
 	q.ask("cuDeviceTotalMem", func() (err error) { d.Memory, err = q.device.TotalMem(); return err })
 	major := q.attribute(cu.ComputeCapabilityMajor)
 	d.Capability = 10*major + q.attribute(cu.ComputeCapabilityMinor)
 	d.Multiprocessors = q.attribute(cu.MultiprocessorCount)
 	d.SharedPerBlock = int64(q.attribute(C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
 	d.L2 = int64(q.attribute(cu.L2CacheSize))
-	if q.err == nil {
-		d.PCIBus, q.err = pciBus(ordinal, q.device)
-	}
 	if q.err != nil {
 		return Description{}, q.err
 	}
+	if id, err := q.device.UUID(); err == nil { // only people read it
+		d.UUID = "GPU-" + id.String()
+	}
 	return d, nil
+}
+
+// noSuch refuses the ordinal of a device that the driver does not have among its n.
+func noSuch(ordinal, n int) error {
+	e := &Error{Device: -1, Code: C.CUDA_ERROR_INVALID_DEVICE, reason: ErrNoDevice, Remedy: seeDevices}
+	has := fmt.Sprintf("%d GPUs, cuda:0 to cuda:%d", n, n-1)
+	switch n {
+	case 0:
+		has, e.Remedy = "none", meanings[C.CUDA_ERROR_NO_DEVICE].remedy
+	case 1:
+		has = "1 GPU, cuda:0"
+	}
+	e.Text = fmt.Sprintf("there is no GPU %d: the driver has %s", ordinal, has)
+	return e
 }
 
 // query asks a device several things, and stops at the first error.
@@ -91,15 +97,6 @@ func (q *query) ask(call string, f func() error) {
 func (q *query) attribute(a cu.DeviceAttribute) (v int) {
 	q.ask(fmt.Sprintf("cuDeviceGetAttribute of %d", a), func() (err error) { v, err = q.device.Attribute(a); return err })
 	return v
-}
-
-// pciBus gives the device's address on the bus, in lower case as Linux writes it.
-func pciBus(ordinal int, device cu.Device) (string, error) {
-	var text [16]C.char
-	if r := C.cuDeviceGetPCIBusId(&text[0], C.int(len(text)), C.CUdevice(device)); r != C.CUDA_SUCCESS {
-		return "", withoutContext(failure(ordinal, int(r), "cuDeviceGetPCIBusId"))
-	}
-	return C.GoString(&text[0]), nil
 }
 
 // Supported returns nil if Troupe has kernels for the device, else an error with

@@ -14,13 +14,22 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%d devices, %v", n, err)
 	}
 	d, err := Describe(1)
-	want := Description{Ordinal: 1, Name: "Fake 1", UUID: "GPU-11111111-1111-1111-1111-111111111111", PCIBus: "0000:1b:00.0",
+	want := Description{Ordinal: 1, Name: "Fake 1", UUID: "GPU-11111111-1111-1111-1111-111111111111",
 		Capability: 90, Multiprocessors: 132, SharedPerBlock: 232448, L2: 50 << 20, Memory: 1 << 30, Driver: 12040}
 	if err != nil || d != want {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if err := d.Supported(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Without a UUID a device can be used.
+func TestNoUUID(t *testing.T) {
+	start(t)
+	fail(t, "cuDeviceGetUuid=1")
+	if d, err := Describe(1); d.Name != "Fake 1" || d.UUID != "" || err != nil {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 
@@ -39,8 +48,15 @@ func TestNoDevices(t *testing.T) {
 
 func TestNumberOfNoDevice(t *testing.T) {
 	start(t)
-	if _, err := Retain(7); !errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), "CUDA device 7: cuDeviceGet: the driver's words; the driver has 2 devices, counted from 0 (NAME); use one of") {
-		t.Error(err)
+	for devices, want := range map[string]string{
+		"0": "there is no GPU 7: the driver has none. Check that nvidia-smi lists a device, ",
+		"1": "there is no GPU 7: the driver has 1 GPU, cuda:0. `troupe inspect devices` lists the GPUs. CUDA_VISIBLE_DEVICES can hide some",
+		"3": "there is no GPU 7: the driver has 3 GPUs, cuda:0 to cuda:2. `troupe inspect devices` ",
+	} {
+		t.Setenv("FAKE_CUDA_DEVICES", devices)
+		if _, err := Retain(7); !errors.Is(err, ErrNoDevice) || !strings.HasPrefix(err.Error(), "CUDA: "+want) {
+			t.Errorf("%s devices: %v", devices, err)
+		}
 	}
 }
 
@@ -57,8 +73,8 @@ func TestUnsupportedDevice(t *testing.T) {
 // there is no context yet.
 func TestRetainFails(t *testing.T) {
 	start(t)
-	for _, symbol := range []string{"cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute",
-		"cuDeviceGetPCIBusId", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent"} {
+	for _, symbol := range []string{"cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute",
+		"cuDevicePrimaryCtxRetain", "cuCtxSetCurrent"} {
 		for code, reason := range map[string]error{"2": ErrMemory, "46": ErrNoDevice} {
 			fail(t, symbol+"="+code)
 			d, err := Retain(0)

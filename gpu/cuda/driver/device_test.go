@@ -177,7 +177,7 @@ func TestStickyErrors(t *testing.T) {
 				}
 			}
 			fail(t)
-			if e := d.Lost(); e == nil || e.Code != 719 || !strings.Contains(e.Remedy, "restart the process") {
+			if e := d.Lost(); e == nil || e.Code != 719 || !strings.Contains(e.Remedy, "Restart the process") {
 				t.Errorf("the device was lost by %v", e)
 			}
 			a.close(t)

@@ -23,7 +23,7 @@ var (
 
 // Error is a call that failed, or a driver or device that cannot be used.
 type Error struct {
-	Call   string // the driver's function and its object: "cuMemAlloc of 2.00 GiB"
+	Call   string // the driver's function and its object: "cuMemAlloc of 2.00 GiB"; "": Text says all
 	Code   int    // the driver's result; 0 if the failure is not the driver's
 	Name   string // of the result: "CUDA_ERROR_OUT_OF_MEMORY"; "" if Code is 0
 	Text   string // what happened
@@ -31,7 +31,7 @@ type Error struct {
 	// Sticky says that the device's context is unusable from now on: each further call of
 	// this process fails, so the process must end.
 	Sticky bool
-	Remedy string // what to do
+	Remedy string // what to do, without a full stop at the end
 	reason error  // one of Err…, or nil
 }
 
@@ -41,15 +41,21 @@ func (e *Error) Error() string {
 	if e.Device >= 0 {
 		fmt.Fprintf(&b, " device %d", e.Device)
 	}
-	fmt.Fprintf(&b, ": %s: %s", e.Call, e.Text)
+	if e.Call != "" {
+		b.WriteString(": " + e.Call)
+	}
+	b.WriteString(": " + e.Text)
 	if e.Name != "" {
 		fmt.Fprintf(&b, " (%s)", e.Name)
 	}
 	if e.Remedy != "" {
-		b.WriteString("; " + e.Remedy)
+		b.WriteString(". " + strings.ToUpper(e.Remedy[:1]) + e.Remedy[1:])
 	}
 	return b.String()
 }
+
+// OfDevice implements gpu.DeviceError.
+func (e *Error) OfDevice() bool { return true }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.reason }
@@ -86,15 +92,19 @@ func failure(device, code int, call string) *Error {
 	}
 	e.Sticky, e.Remedy, e.reason = m.sticky, m.remedy, m.reason
 	if e.Sticky {
-		e.Remedy = strings.TrimPrefix(e.Remedy+"; restart the process, which cannot use the device any more", "; ")
+		e.Remedy += ". Restart the process, which cannot use the device any more"
 	}
 	return e
 }
 
 // withoutContext is an error of a call before there is a context, which none can end.
 func withoutContext(e *Error) error {
+	m := meanings[e.Code]
 	if e.Sticky {
-		e.Sticky, e.Remedy = false, meanings[e.Code].remedy
+		e.Sticky, e.Remedy = false, m.remedy
+	}
+	if m.early != "" {
+		e.Remedy = m.early
 	}
 	return e
 }

@@ -44,7 +44,7 @@ func TestBinaryNeedsOnlyLibc(t *testing.T) {
 				t.Fatalf("go build: %v\n%s", err, out)
 			}
 			checkNeeds(t, binary)
-			for library, want := range map[string]string{"/nowhere/libcuda.so.1": "error: CUDA: loading /nowhere/libcuda.so.1", fake(t): "devices: 2 <nil>"} {
+			for library, want := range map[string]string{"/nowhere/libcuda.so.1": "error: CUDA: cannot load /nowhere/libcuda.so.1", fake(t): "devices: 2 <nil>"} {
 				if out, err := exec.Command(binary, library).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), want) {
 					t.Errorf("with %s: %v, %s", library, err, out)
 				}

@@ -46,12 +46,12 @@ func Open(o Options) error {
 		}
 		return nil
 	}
-	l, err := find(places(o.Library))
+	l, err := find(places(o.Library), o.remedy())
 	if err != nil {
 		return err
 	}
 	l.bind() // already, so that the driver can say what is wrong
-	if err := l.begin(); err != nil {
+	if err := l.begin(o.remedy()); err != nil {
 		(&library{}).bind()
 		return err
 	}
@@ -59,12 +59,21 @@ func Open(o Options) error {
 	return nil
 }
 
-// begin initialises the driver, and refuses one that is too old.
-func (l *library) begin() error {
+// remedy is what to do if the library is none.
+func (o Options) remedy() string {
+	if o.Library != "" {
+		return "give the path of " + libraryName + " in cuda-library, or remove the setting"
+	}
+	return updateDriver + "; in a container, start it with the device (--gpus all)"
+}
+
+// begin initialises the driver, and refuses one that is too old. remedy is for a file that is
+// no driver.
+func (l *library) begin(remedy string) error {
 	call := "cuInit of " + l.path
 	switch code := l.start(); {
 	case code < 0:
-		return &Error{Call: call, Device: -1, Text: "the library is not a CUDA driver", Remedy: updateDriver, reason: ErrNoDriver}
+		return &Error{Device: -1, Text: l.path + " is not a CUDA driver", Remedy: remedy, reason: ErrNoDriver}
 	case code > 0:
 		return withoutContext(failure(-1, code, call))
 	case l.version < MinimumVersion:
@@ -87,7 +96,7 @@ func places(file string) []string {
 }
 
 // find loads the library from the first place that has it.
-func find(places []string) (library, error) {
+func find(places []string, remedy string) (library, error) {
 	var texts []string
 	for i, place := range places {
 		l, text := load(place)
@@ -97,11 +106,10 @@ func find(places []string) (library, error) {
 		// The loader's words matter for the first place and for files that are there but
 		// broken.
 		if _, err := os.Stat(place); i == 0 || err == nil {
-			texts = append(texts, text)
+			texts = append(texts, place+": "+strings.TrimPrefix(text, place+": "))
 		}
 	}
-	return library{}, &Error{Call: "loading " + places[0], Device: -1, Text: strings.Join(texts, "; "), reason: ErrNoDriver,
-		Remedy: updateDriver + "; in a container, start it with the device (--gpus all)"}
+	return library{}, &Error{Device: -1, Text: "cannot load " + strings.Join(texts, "; "), Remedy: remedy, reason: ErrNoDriver}
 }
 
 // version formats a version of the API.

@@ -23,9 +23,9 @@ func TestOpenRefuses(t *testing.T) {
 		code             int
 		text, mustRemedy string
 	}{
-		{name: "no file", file: "/nowhere/libcuda.so.1", reason: ErrNoDriver, text: "/nowhere/libcuda.so.1", mustRemedy: "driver 525"},
-		{name: "not a library", file: broken, reason: ErrNoDriver, text: "broken.so.1", mustRemedy: "driver 525"},
-		{name: "not a driver", file: compiled(t, "nothing.c"), reason: ErrNoDriver, text: "not a CUDA driver", mustRemedy: "driver 525"},
+		{name: "no file", file: "/nowhere/libcuda.so.1", reason: ErrNoDriver, text: "CUDA: cannot load /nowhere/libcuda.so.1: cannot open shared object file", mustRemedy: "give the path of libcuda.so.1 in cuda-library, or remove the setting"},
+		{name: "not a library", file: broken, reason: ErrNoDriver, text: "broken.so.1: file too short. Give the path", mustRemedy: "in cuda-library"},
+		{name: "not a driver", file: compiled(t, "nothing.c"), reason: ErrNoDriver, text: "nothing.c.so.1 is not a CUDA driver. Give the path", mustRemedy: "in cuda-library"},
 		{name: "too old", file: good, setting: "11080", reason: ErrOldDriver, text: "it is CUDA 11.8, and Troupe needs CUDA 12.0", mustRemedy: "driver 525"},
 		{name: "no device", file: good, init: "cuInit=100", reason: ErrNoDevice, code: 100, text: "the driver's words (NAME)", mustRemedy: "CUDA_VISIBLE_DEVICES"},
 		{name: "stub", file: good, init: "cuInit=34", reason: ErrNoDriver, code: 34, text: "the driver's words (NAME)", mustRemedy: "LD_LIBRARY_PATH"},
@@ -33,8 +33,8 @@ func TestOpenRefuses(t *testing.T) {
 		{name: "compatibility package", file: good, init: "cuInit=804", reason: ErrOldDriver, code: 804, text: "the driver's words (NAME)", mustRemedy: "cuda-compat"},
 		{name: "fabric manager", file: good, init: "cuInit=802", reason: ErrNoDevice, code: 802, text: "the driver's words (NAME)", mustRemedy: "fabric"},
 		{name: "permissions", file: good, init: "cuInit=304", reason: ErrNoDevice, code: 304, text: "the driver's words (NAME)", mustRemedy: "/dev/nvidia"},
-		{name: "unknown", file: good, init: "cuInit=999", reason: ErrNoDevice, code: 999, text: "the driver refused the call (CUDA_ERROR_UNKNOWN)", mustRemedy: "Xid"},
-		{name: "version", file: good, init: "cuDriverGetVersion=46", reason: ErrNoDevice, code: 46, text: "the driver's words (NAME)", mustRemedy: "compute mode prohibits use (nvidia-smi -q -d COMPUTE)"},
+		{name: "unknown", file: good, init: "cuInit=999", reason: ErrNoDevice, code: 999, text: "the driver refused the call (CUDA_ERROR_UNKNOWN)", mustRemedy: "modprobe -r nvidia_uvm"},
+		{name: "version", file: good, init: "cuDriverGetVersion=46", reason: ErrNoDevice, code: 46, text: "the driver's words (NAME)", mustRemedy: "compute mode prohibits use: end the other process, or allow sharing (nvidia-smi -c DEFAULT)"},
 		{name: "code without meaning", file: good, init: "cuInit=877", code: 877, text: "result 877"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,12 +83,13 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	absent := filepath.Join(folder, "absent", libraryName)
-	l, err := find([]string{"libtroupe-has-none.so.1", absent, broken, fake(t)})
+	l, err := find([]string{"libtroupe-has-none.so.1", absent, broken, fake(t)}, "")
 	if err != nil || l.path != fake(t) {
 		t.Errorf("found %q, %v", l.path, err)
 	}
-	_, err = find([]string{"libtroupe-has-none.so.1", absent, broken})
-	if text := err.Error(); !errors.Is(err, ErrNoDriver) || !strings.Contains(text, "libtroupe-has-none") || !strings.Contains(text, broken) || strings.Contains(text, "absent") {
+	_, err = find([]string{"libtroupe-has-none.so.1", absent, broken}, Options{}.remedy())
+	if text := err.Error(); !errors.Is(err, ErrNoDriver) || !strings.HasPrefix(text, "CUDA: cannot load libtroupe-has-none.so.1: cannot open shared object file: No such file or directory; "+broken+": file too short. Install NVIDIA's driver 525") ||
+		strings.Count(text, "libtroupe-has-none") != 1 || strings.Count(text, broken) != 1 || strings.Contains(text, "absent") {
 		t.Errorf("none found: %q", text)
 	}
 }

@@ -223,985 +223,978 @@ cuDeviceGetP2PAttribute:
 	movl $30, %eax
 	jmp *troupe_cuda_slots+240(%rip)
 
-	.globl cuDeviceGetPCIBusId
-	.hidden cuDeviceGetPCIBusId
-	.type cuDeviceGetPCIBusId, @function
-cuDeviceGetPCIBusId:
-	movl $31, %eax
-	jmp *troupe_cuda_slots+248(%rip)
-
 	.globl cuDeviceGetUuid
 	.hidden cuDeviceGetUuid
 	.type cuDeviceGetUuid, @function
 cuDeviceGetUuid:
-	movl $32, %eax
-	jmp *troupe_cuda_slots+256(%rip)
+	movl $31, %eax
+	jmp *troupe_cuda_slots+248(%rip)
 
 	.globl cuDevicePrimaryCtxGetState
 	.hidden cuDevicePrimaryCtxGetState
 	.type cuDevicePrimaryCtxGetState, @function
 cuDevicePrimaryCtxGetState:
-	movl $33, %eax
-	jmp *troupe_cuda_slots+264(%rip)
+	movl $32, %eax
+	jmp *troupe_cuda_slots+256(%rip)
 
 	.globl cuDevicePrimaryCtxRelease_v2
 	.hidden cuDevicePrimaryCtxRelease_v2
 	.type cuDevicePrimaryCtxRelease_v2, @function
 cuDevicePrimaryCtxRelease_v2:
-	movl $34, %eax
-	jmp *troupe_cuda_slots+272(%rip)
+	movl $33, %eax
+	jmp *troupe_cuda_slots+264(%rip)
 
 	.globl cuDevicePrimaryCtxReset_v2
 	.hidden cuDevicePrimaryCtxReset_v2
 	.type cuDevicePrimaryCtxReset_v2, @function
 cuDevicePrimaryCtxReset_v2:
-	movl $35, %eax
-	jmp *troupe_cuda_slots+280(%rip)
+	movl $34, %eax
+	jmp *troupe_cuda_slots+272(%rip)
 
 	.globl cuDevicePrimaryCtxRetain
 	.hidden cuDevicePrimaryCtxRetain
 	.type cuDevicePrimaryCtxRetain, @function
 cuDevicePrimaryCtxRetain:
-	movl $36, %eax
-	jmp *troupe_cuda_slots+288(%rip)
+	movl $35, %eax
+	jmp *troupe_cuda_slots+280(%rip)
 
 	.globl cuDevicePrimaryCtxSetFlags_v2
 	.hidden cuDevicePrimaryCtxSetFlags_v2
 	.type cuDevicePrimaryCtxSetFlags_v2, @function
 cuDevicePrimaryCtxSetFlags_v2:
-	movl $37, %eax
-	jmp *troupe_cuda_slots+296(%rip)
+	movl $36, %eax
+	jmp *troupe_cuda_slots+288(%rip)
 
 	.globl cuDeviceTotalMem_v2
 	.hidden cuDeviceTotalMem_v2
 	.type cuDeviceTotalMem_v2, @function
 cuDeviceTotalMem_v2:
-	movl $38, %eax
-	jmp *troupe_cuda_slots+304(%rip)
+	movl $37, %eax
+	jmp *troupe_cuda_slots+296(%rip)
 
 	.globl cuDriverGetVersion
 	.hidden cuDriverGetVersion
 	.type cuDriverGetVersion, @function
 cuDriverGetVersion:
-	movl $39, %eax
-	jmp *troupe_cuda_slots+312(%rip)
+	movl $38, %eax
+	jmp *troupe_cuda_slots+304(%rip)
 
 	.globl cuEventCreate
 	.hidden cuEventCreate
 	.type cuEventCreate, @function
 cuEventCreate:
-	movl $40, %eax
-	jmp *troupe_cuda_slots+320(%rip)
+	movl $39, %eax
+	jmp *troupe_cuda_slots+312(%rip)
 
 	.globl cuEventDestroy_v2
 	.hidden cuEventDestroy_v2
 	.type cuEventDestroy_v2, @function
 cuEventDestroy_v2:
-	movl $41, %eax
-	jmp *troupe_cuda_slots+328(%rip)
+	movl $40, %eax
+	jmp *troupe_cuda_slots+320(%rip)
 
 	.globl cuEventElapsedTime
 	.hidden cuEventElapsedTime
 	.type cuEventElapsedTime, @function
 cuEventElapsedTime:
-	movl $42, %eax
-	jmp *troupe_cuda_slots+336(%rip)
+	movl $41, %eax
+	jmp *troupe_cuda_slots+328(%rip)
 
 	.globl cuEventQuery
 	.hidden cuEventQuery
 	.type cuEventQuery, @function
 cuEventQuery:
-	movl $43, %eax
-	jmp *troupe_cuda_slots+344(%rip)
+	movl $42, %eax
+	jmp *troupe_cuda_slots+336(%rip)
 
 	.globl cuEventRecord
 	.hidden cuEventRecord
 	.type cuEventRecord, @function
 cuEventRecord:
-	movl $44, %eax
-	jmp *troupe_cuda_slots+352(%rip)
+	movl $43, %eax
+	jmp *troupe_cuda_slots+344(%rip)
 
 	.globl cuEventSynchronize
 	.hidden cuEventSynchronize
 	.type cuEventSynchronize, @function
 cuEventSynchronize:
-	movl $45, %eax
-	jmp *troupe_cuda_slots+360(%rip)
+	movl $44, %eax
+	jmp *troupe_cuda_slots+352(%rip)
 
 	.globl cuFuncGetAttribute
 	.hidden cuFuncGetAttribute
 	.type cuFuncGetAttribute, @function
 cuFuncGetAttribute:
-	movl $46, %eax
-	jmp *troupe_cuda_slots+368(%rip)
+	movl $45, %eax
+	jmp *troupe_cuda_slots+360(%rip)
 
 	.globl cuFuncGetParamInfo
 	.hidden cuFuncGetParamInfo
 	.type cuFuncGetParamInfo, @function
 cuFuncGetParamInfo:
-	movl $47, %eax
-	jmp *troupe_cuda_slots+376(%rip)
+	movl $46, %eax
+	jmp *troupe_cuda_slots+368(%rip)
 
 	.globl cuFuncSetAttribute
 	.hidden cuFuncSetAttribute
 	.type cuFuncSetAttribute, @function
 cuFuncSetAttribute:
-	movl $48, %eax
-	jmp *troupe_cuda_slots+384(%rip)
+	movl $47, %eax
+	jmp *troupe_cuda_slots+376(%rip)
 
 	.globl cuFuncSetCacheConfig
 	.hidden cuFuncSetCacheConfig
 	.type cuFuncSetCacheConfig, @function
 cuFuncSetCacheConfig:
-	movl $49, %eax
-	jmp *troupe_cuda_slots+392(%rip)
+	movl $48, %eax
+	jmp *troupe_cuda_slots+384(%rip)
 
 	.globl cuFuncSetSharedMemConfig
 	.hidden cuFuncSetSharedMemConfig
 	.type cuFuncSetSharedMemConfig, @function
 cuFuncSetSharedMemConfig:
-	movl $50, %eax
-	jmp *troupe_cuda_slots+400(%rip)
+	movl $49, %eax
+	jmp *troupe_cuda_slots+392(%rip)
 
 	.globl cuGetErrorName
 	.hidden cuGetErrorName
 	.type cuGetErrorName, @function
 cuGetErrorName:
-	movl $51, %eax
-	jmp *troupe_cuda_slots+408(%rip)
+	movl $50, %eax
+	jmp *troupe_cuda_slots+400(%rip)
 
 	.globl cuGetErrorString
 	.hidden cuGetErrorString
 	.type cuGetErrorString, @function
 cuGetErrorString:
-	movl $52, %eax
-	jmp *troupe_cuda_slots+416(%rip)
+	movl $51, %eax
+	jmp *troupe_cuda_slots+408(%rip)
 
 	.globl cuGraphAddChildGraphNode
 	.hidden cuGraphAddChildGraphNode
 	.type cuGraphAddChildGraphNode, @function
 cuGraphAddChildGraphNode:
-	movl $53, %eax
-	jmp *troupe_cuda_slots+424(%rip)
+	movl $52, %eax
+	jmp *troupe_cuda_slots+416(%rip)
 
 	.globl cuGraphAddDependencies
 	.hidden cuGraphAddDependencies
 	.type cuGraphAddDependencies, @function
 cuGraphAddDependencies:
-	movl $54, %eax
-	jmp *troupe_cuda_slots+432(%rip)
+	movl $53, %eax
+	jmp *troupe_cuda_slots+424(%rip)
 
 	.globl cuGraphAddEmptyNode
 	.hidden cuGraphAddEmptyNode
 	.type cuGraphAddEmptyNode, @function
 cuGraphAddEmptyNode:
-	movl $55, %eax
-	jmp *troupe_cuda_slots+440(%rip)
+	movl $54, %eax
+	jmp *troupe_cuda_slots+432(%rip)
 
 	.globl cuGraphAddHostNode
 	.hidden cuGraphAddHostNode
 	.type cuGraphAddHostNode, @function
 cuGraphAddHostNode:
-	movl $56, %eax
-	jmp *troupe_cuda_slots+448(%rip)
+	movl $55, %eax
+	jmp *troupe_cuda_slots+440(%rip)
 
 	.globl cuGraphAddKernelNode_v2
 	.hidden cuGraphAddKernelNode_v2
 	.type cuGraphAddKernelNode_v2, @function
 cuGraphAddKernelNode_v2:
-	movl $57, %eax
-	jmp *troupe_cuda_slots+456(%rip)
+	movl $56, %eax
+	jmp *troupe_cuda_slots+448(%rip)
 
 	.globl cuGraphAddMemcpyNode
 	.hidden cuGraphAddMemcpyNode
 	.type cuGraphAddMemcpyNode, @function
 cuGraphAddMemcpyNode:
-	movl $58, %eax
-	jmp *troupe_cuda_slots+464(%rip)
+	movl $57, %eax
+	jmp *troupe_cuda_slots+456(%rip)
 
 	.globl cuGraphAddMemsetNode
 	.hidden cuGraphAddMemsetNode
 	.type cuGraphAddMemsetNode, @function
 cuGraphAddMemsetNode:
-	movl $59, %eax
-	jmp *troupe_cuda_slots+472(%rip)
+	movl $58, %eax
+	jmp *troupe_cuda_slots+464(%rip)
 
 	.globl cuGraphClone
 	.hidden cuGraphClone
 	.type cuGraphClone, @function
 cuGraphClone:
-	movl $60, %eax
-	jmp *troupe_cuda_slots+480(%rip)
+	movl $59, %eax
+	jmp *troupe_cuda_slots+472(%rip)
 
 	.globl cuGraphCreate
 	.hidden cuGraphCreate
 	.type cuGraphCreate, @function
 cuGraphCreate:
-	movl $61, %eax
-	jmp *troupe_cuda_slots+488(%rip)
+	movl $60, %eax
+	jmp *troupe_cuda_slots+480(%rip)
 
 	.globl cuGraphDestroy
 	.hidden cuGraphDestroy
 	.type cuGraphDestroy, @function
 cuGraphDestroy:
-	movl $62, %eax
-	jmp *troupe_cuda_slots+496(%rip)
+	movl $61, %eax
+	jmp *troupe_cuda_slots+488(%rip)
 
 	.globl cuGraphDestroyNode
 	.hidden cuGraphDestroyNode
 	.type cuGraphDestroyNode, @function
 cuGraphDestroyNode:
-	movl $63, %eax
-	jmp *troupe_cuda_slots+504(%rip)
+	movl $62, %eax
+	jmp *troupe_cuda_slots+496(%rip)
 
 	.globl cuGraphExecDestroy
 	.hidden cuGraphExecDestroy
 	.type cuGraphExecDestroy, @function
 cuGraphExecDestroy:
-	movl $64, %eax
-	jmp *troupe_cuda_slots+512(%rip)
+	movl $63, %eax
+	jmp *troupe_cuda_slots+504(%rip)
 
 	.globl cuGraphGetEdges
 	.hidden cuGraphGetEdges
 	.type cuGraphGetEdges, @function
 cuGraphGetEdges:
-	movl $65, %eax
-	jmp *troupe_cuda_slots+520(%rip)
+	movl $64, %eax
+	jmp *troupe_cuda_slots+512(%rip)
 
 	.globl cuGraphInstantiateWithFlags
 	.hidden cuGraphInstantiateWithFlags
 	.type cuGraphInstantiateWithFlags, @function
 cuGraphInstantiateWithFlags:
-	movl $66, %eax
-	jmp *troupe_cuda_slots+528(%rip)
+	movl $65, %eax
+	jmp *troupe_cuda_slots+520(%rip)
 
 	.globl cuGraphLaunch
 	.hidden cuGraphLaunch
 	.type cuGraphLaunch, @function
 cuGraphLaunch:
-	movl $67, %eax
-	jmp *troupe_cuda_slots+536(%rip)
+	movl $66, %eax
+	jmp *troupe_cuda_slots+528(%rip)
 
 	.globl cuGraphUpload
 	.hidden cuGraphUpload
 	.type cuGraphUpload, @function
 cuGraphUpload:
-	movl $68, %eax
-	jmp *troupe_cuda_slots+544(%rip)
+	movl $67, %eax
+	jmp *troupe_cuda_slots+536(%rip)
 
 	.globl cuLaunchKernel
 	.hidden cuLaunchKernel
 	.type cuLaunchKernel, @function
 cuLaunchKernel:
-	movl $69, %eax
-	jmp *troupe_cuda_slots+552(%rip)
+	movl $68, %eax
+	jmp *troupe_cuda_slots+544(%rip)
 
 	.globl cuLaunchKernelEx
 	.hidden cuLaunchKernelEx
 	.type cuLaunchKernelEx, @function
 cuLaunchKernelEx:
-	movl $70, %eax
-	jmp *troupe_cuda_slots+560(%rip)
+	movl $69, %eax
+	jmp *troupe_cuda_slots+552(%rip)
 
 	.globl cuLinkAddData_v2
 	.hidden cuLinkAddData_v2
 	.type cuLinkAddData_v2, @function
 cuLinkAddData_v2:
-	movl $71, %eax
-	jmp *troupe_cuda_slots+568(%rip)
+	movl $70, %eax
+	jmp *troupe_cuda_slots+560(%rip)
 
 	.globl cuLinkAddFile_v2
 	.hidden cuLinkAddFile_v2
 	.type cuLinkAddFile_v2, @function
 cuLinkAddFile_v2:
-	movl $72, %eax
-	jmp *troupe_cuda_slots+576(%rip)
+	movl $71, %eax
+	jmp *troupe_cuda_slots+568(%rip)
 
 	.globl cuLinkComplete
 	.hidden cuLinkComplete
 	.type cuLinkComplete, @function
 cuLinkComplete:
-	movl $73, %eax
-	jmp *troupe_cuda_slots+584(%rip)
+	movl $72, %eax
+	jmp *troupe_cuda_slots+576(%rip)
 
 	.globl cuLinkCreate_v2
 	.hidden cuLinkCreate_v2
 	.type cuLinkCreate_v2, @function
 cuLinkCreate_v2:
-	movl $74, %eax
-	jmp *troupe_cuda_slots+592(%rip)
+	movl $73, %eax
+	jmp *troupe_cuda_slots+584(%rip)
 
 	.globl cuLinkDestroy
 	.hidden cuLinkDestroy
 	.type cuLinkDestroy, @function
 cuLinkDestroy:
-	movl $75, %eax
-	jmp *troupe_cuda_slots+600(%rip)
+	movl $74, %eax
+	jmp *troupe_cuda_slots+592(%rip)
 
 	.globl cuMemAdvise
 	.hidden cuMemAdvise
 	.type cuMemAdvise, @function
 cuMemAdvise:
-	movl $76, %eax
-	jmp *troupe_cuda_slots+608(%rip)
+	movl $75, %eax
+	jmp *troupe_cuda_slots+600(%rip)
 
 	.globl cuMemAllocManaged
 	.hidden cuMemAllocManaged
 	.type cuMemAllocManaged, @function
 cuMemAllocManaged:
-	movl $77, %eax
-	jmp *troupe_cuda_slots+616(%rip)
+	movl $76, %eax
+	jmp *troupe_cuda_slots+608(%rip)
 
 	.globl cuMemAllocPitch_v2
 	.hidden cuMemAllocPitch_v2
 	.type cuMemAllocPitch_v2, @function
 cuMemAllocPitch_v2:
-	movl $78, %eax
-	jmp *troupe_cuda_slots+624(%rip)
+	movl $77, %eax
+	jmp *troupe_cuda_slots+616(%rip)
 
 	.globl cuMemAlloc_v2
 	.hidden cuMemAlloc_v2
 	.type cuMemAlloc_v2, @function
 cuMemAlloc_v2:
-	movl $79, %eax
-	jmp *troupe_cuda_slots+632(%rip)
+	movl $78, %eax
+	jmp *troupe_cuda_slots+624(%rip)
 
 	.globl cuMemFreeHost
 	.hidden cuMemFreeHost
 	.type cuMemFreeHost, @function
 cuMemFreeHost:
-	movl $80, %eax
-	jmp *troupe_cuda_slots+640(%rip)
+	movl $79, %eax
+	jmp *troupe_cuda_slots+632(%rip)
 
 	.globl cuMemFree_v2
 	.hidden cuMemFree_v2
 	.type cuMemFree_v2, @function
 cuMemFree_v2:
-	movl $81, %eax
-	jmp *troupe_cuda_slots+648(%rip)
+	movl $80, %eax
+	jmp *troupe_cuda_slots+640(%rip)
 
 	.globl cuMemGetAddressRange_v2
 	.hidden cuMemGetAddressRange_v2
 	.type cuMemGetAddressRange_v2, @function
 cuMemGetAddressRange_v2:
-	movl $82, %eax
-	jmp *troupe_cuda_slots+656(%rip)
+	movl $81, %eax
+	jmp *troupe_cuda_slots+648(%rip)
 
 	.globl cuMemGetInfo_v2
 	.hidden cuMemGetInfo_v2
 	.type cuMemGetInfo_v2, @function
 cuMemGetInfo_v2:
-	movl $83, %eax
-	jmp *troupe_cuda_slots+664(%rip)
+	movl $82, %eax
+	jmp *troupe_cuda_slots+656(%rip)
 
 	.globl cuMemHostAlloc
 	.hidden cuMemHostAlloc
 	.type cuMemHostAlloc, @function
 cuMemHostAlloc:
-	movl $84, %eax
-	jmp *troupe_cuda_slots+672(%rip)
+	movl $83, %eax
+	jmp *troupe_cuda_slots+664(%rip)
 
 	.globl cuMemPrefetchAsync
 	.hidden cuMemPrefetchAsync
 	.type cuMemPrefetchAsync, @function
 cuMemPrefetchAsync:
-	movl $85, %eax
-	jmp *troupe_cuda_slots+680(%rip)
+	movl $84, %eax
+	jmp *troupe_cuda_slots+672(%rip)
 
 	.globl cuMemcpy
 	.hidden cuMemcpy
 	.type cuMemcpy, @function
 cuMemcpy:
-	movl $86, %eax
-	jmp *troupe_cuda_slots+688(%rip)
+	movl $85, %eax
+	jmp *troupe_cuda_slots+680(%rip)
 
 	.globl cuMemcpy2DAsync_v2
 	.hidden cuMemcpy2DAsync_v2
 	.type cuMemcpy2DAsync_v2, @function
 cuMemcpy2DAsync_v2:
-	movl $87, %eax
-	jmp *troupe_cuda_slots+696(%rip)
+	movl $86, %eax
+	jmp *troupe_cuda_slots+688(%rip)
 
 	.globl cuMemcpy2DUnaligned_v2
 	.hidden cuMemcpy2DUnaligned_v2
 	.type cuMemcpy2DUnaligned_v2, @function
 cuMemcpy2DUnaligned_v2:
-	movl $88, %eax
-	jmp *troupe_cuda_slots+704(%rip)
+	movl $87, %eax
+	jmp *troupe_cuda_slots+696(%rip)
 
 	.globl cuMemcpy2D_v2
 	.hidden cuMemcpy2D_v2
 	.type cuMemcpy2D_v2, @function
 cuMemcpy2D_v2:
-	movl $89, %eax
-	jmp *troupe_cuda_slots+712(%rip)
+	movl $88, %eax
+	jmp *troupe_cuda_slots+704(%rip)
 
 	.globl cuMemcpy3DAsync_v2
 	.hidden cuMemcpy3DAsync_v2
 	.type cuMemcpy3DAsync_v2, @function
 cuMemcpy3DAsync_v2:
-	movl $90, %eax
-	jmp *troupe_cuda_slots+720(%rip)
+	movl $89, %eax
+	jmp *troupe_cuda_slots+712(%rip)
 
 	.globl cuMemcpy3DPeer
 	.hidden cuMemcpy3DPeer
 	.type cuMemcpy3DPeer, @function
 cuMemcpy3DPeer:
-	movl $91, %eax
-	jmp *troupe_cuda_slots+728(%rip)
+	movl $90, %eax
+	jmp *troupe_cuda_slots+720(%rip)
 
 	.globl cuMemcpy3DPeerAsync
 	.hidden cuMemcpy3DPeerAsync
 	.type cuMemcpy3DPeerAsync, @function
 cuMemcpy3DPeerAsync:
-	movl $92, %eax
-	jmp *troupe_cuda_slots+736(%rip)
+	movl $91, %eax
+	jmp *troupe_cuda_slots+728(%rip)
 
 	.globl cuMemcpy3D_v2
 	.hidden cuMemcpy3D_v2
 	.type cuMemcpy3D_v2, @function
 cuMemcpy3D_v2:
-	movl $93, %eax
-	jmp *troupe_cuda_slots+744(%rip)
+	movl $92, %eax
+	jmp *troupe_cuda_slots+736(%rip)
 
 	.globl cuMemcpyAsync
 	.hidden cuMemcpyAsync
 	.type cuMemcpyAsync, @function
 cuMemcpyAsync:
-	movl $94, %eax
-	jmp *troupe_cuda_slots+752(%rip)
+	movl $93, %eax
+	jmp *troupe_cuda_slots+744(%rip)
 
 	.globl cuMemcpyAtoA_v2
 	.hidden cuMemcpyAtoA_v2
 	.type cuMemcpyAtoA_v2, @function
 cuMemcpyAtoA_v2:
-	movl $95, %eax
-	jmp *troupe_cuda_slots+760(%rip)
+	movl $94, %eax
+	jmp *troupe_cuda_slots+752(%rip)
 
 	.globl cuMemcpyAtoD_v2
 	.hidden cuMemcpyAtoD_v2
 	.type cuMemcpyAtoD_v2, @function
 cuMemcpyAtoD_v2:
-	movl $96, %eax
-	jmp *troupe_cuda_slots+768(%rip)
+	movl $95, %eax
+	jmp *troupe_cuda_slots+760(%rip)
 
 	.globl cuMemcpyAtoHAsync_v2
 	.hidden cuMemcpyAtoHAsync_v2
 	.type cuMemcpyAtoHAsync_v2, @function
 cuMemcpyAtoHAsync_v2:
-	movl $97, %eax
-	jmp *troupe_cuda_slots+776(%rip)
+	movl $96, %eax
+	jmp *troupe_cuda_slots+768(%rip)
 
 	.globl cuMemcpyAtoH_v2
 	.hidden cuMemcpyAtoH_v2
 	.type cuMemcpyAtoH_v2, @function
 cuMemcpyAtoH_v2:
-	movl $98, %eax
-	jmp *troupe_cuda_slots+784(%rip)
+	movl $97, %eax
+	jmp *troupe_cuda_slots+776(%rip)
 
 	.globl cuMemcpyDtoA_v2
 	.hidden cuMemcpyDtoA_v2
 	.type cuMemcpyDtoA_v2, @function
 cuMemcpyDtoA_v2:
-	movl $99, %eax
-	jmp *troupe_cuda_slots+792(%rip)
+	movl $98, %eax
+	jmp *troupe_cuda_slots+784(%rip)
 
 	.globl cuMemcpyDtoDAsync_v2
 	.hidden cuMemcpyDtoDAsync_v2
 	.type cuMemcpyDtoDAsync_v2, @function
 cuMemcpyDtoDAsync_v2:
-	movl $100, %eax
-	jmp *troupe_cuda_slots+800(%rip)
+	movl $99, %eax
+	jmp *troupe_cuda_slots+792(%rip)
 
 	.globl cuMemcpyDtoD_v2
 	.hidden cuMemcpyDtoD_v2
 	.type cuMemcpyDtoD_v2, @function
 cuMemcpyDtoD_v2:
-	movl $101, %eax
-	jmp *troupe_cuda_slots+808(%rip)
+	movl $100, %eax
+	jmp *troupe_cuda_slots+800(%rip)
 
 	.globl cuMemcpyDtoHAsync_v2
 	.hidden cuMemcpyDtoHAsync_v2
 	.type cuMemcpyDtoHAsync_v2, @function
 cuMemcpyDtoHAsync_v2:
-	movl $102, %eax
-	jmp *troupe_cuda_slots+816(%rip)
+	movl $101, %eax
+	jmp *troupe_cuda_slots+808(%rip)
 
 	.globl cuMemcpyDtoH_v2
 	.hidden cuMemcpyDtoH_v2
 	.type cuMemcpyDtoH_v2, @function
 cuMemcpyDtoH_v2:
-	movl $103, %eax
-	jmp *troupe_cuda_slots+824(%rip)
+	movl $102, %eax
+	jmp *troupe_cuda_slots+816(%rip)
 
 	.globl cuMemcpyHtoAAsync_v2
 	.hidden cuMemcpyHtoAAsync_v2
 	.type cuMemcpyHtoAAsync_v2, @function
 cuMemcpyHtoAAsync_v2:
-	movl $104, %eax
-	jmp *troupe_cuda_slots+832(%rip)
+	movl $103, %eax
+	jmp *troupe_cuda_slots+824(%rip)
 
 	.globl cuMemcpyHtoA_v2
 	.hidden cuMemcpyHtoA_v2
 	.type cuMemcpyHtoA_v2, @function
 cuMemcpyHtoA_v2:
-	movl $105, %eax
-	jmp *troupe_cuda_slots+840(%rip)
+	movl $104, %eax
+	jmp *troupe_cuda_slots+832(%rip)
 
 	.globl cuMemcpyHtoDAsync_v2
 	.hidden cuMemcpyHtoDAsync_v2
 	.type cuMemcpyHtoDAsync_v2, @function
 cuMemcpyHtoDAsync_v2:
-	movl $106, %eax
-	jmp *troupe_cuda_slots+848(%rip)
+	movl $105, %eax
+	jmp *troupe_cuda_slots+840(%rip)
 
 	.globl cuMemcpyHtoD_v2
 	.hidden cuMemcpyHtoD_v2
 	.type cuMemcpyHtoD_v2, @function
 cuMemcpyHtoD_v2:
-	movl $107, %eax
-	jmp *troupe_cuda_slots+856(%rip)
+	movl $106, %eax
+	jmp *troupe_cuda_slots+848(%rip)
 
 	.globl cuMemcpyPeer
 	.hidden cuMemcpyPeer
 	.type cuMemcpyPeer, @function
 cuMemcpyPeer:
-	movl $108, %eax
-	jmp *troupe_cuda_slots+864(%rip)
+	movl $107, %eax
+	jmp *troupe_cuda_slots+856(%rip)
 
 	.globl cuMemcpyPeerAsync
 	.hidden cuMemcpyPeerAsync
 	.type cuMemcpyPeerAsync, @function
 cuMemcpyPeerAsync:
-	movl $109, %eax
-	jmp *troupe_cuda_slots+872(%rip)
+	movl $108, %eax
+	jmp *troupe_cuda_slots+864(%rip)
 
 	.globl cuMemsetD16Async
 	.hidden cuMemsetD16Async
 	.type cuMemsetD16Async, @function
 cuMemsetD16Async:
-	movl $110, %eax
-	jmp *troupe_cuda_slots+880(%rip)
+	movl $109, %eax
+	jmp *troupe_cuda_slots+872(%rip)
 
 	.globl cuMemsetD16_v2
 	.hidden cuMemsetD16_v2
 	.type cuMemsetD16_v2, @function
 cuMemsetD16_v2:
-	movl $111, %eax
-	jmp *troupe_cuda_slots+888(%rip)
+	movl $110, %eax
+	jmp *troupe_cuda_slots+880(%rip)
 
 	.globl cuMemsetD2D16Async
 	.hidden cuMemsetD2D16Async
 	.type cuMemsetD2D16Async, @function
 cuMemsetD2D16Async:
-	movl $112, %eax
-	jmp *troupe_cuda_slots+896(%rip)
+	movl $111, %eax
+	jmp *troupe_cuda_slots+888(%rip)
 
 	.globl cuMemsetD2D16_v2
 	.hidden cuMemsetD2D16_v2
 	.type cuMemsetD2D16_v2, @function
 cuMemsetD2D16_v2:
-	movl $113, %eax
-	jmp *troupe_cuda_slots+904(%rip)
+	movl $112, %eax
+	jmp *troupe_cuda_slots+896(%rip)
 
 	.globl cuMemsetD2D32Async
 	.hidden cuMemsetD2D32Async
 	.type cuMemsetD2D32Async, @function
 cuMemsetD2D32Async:
-	movl $114, %eax
-	jmp *troupe_cuda_slots+912(%rip)
+	movl $113, %eax
+	jmp *troupe_cuda_slots+904(%rip)
 
 	.globl cuMemsetD2D32_v2
 	.hidden cuMemsetD2D32_v2
 	.type cuMemsetD2D32_v2, @function
 cuMemsetD2D32_v2:
-	movl $115, %eax
-	jmp *troupe_cuda_slots+920(%rip)
+	movl $114, %eax
+	jmp *troupe_cuda_slots+912(%rip)
 
 	.globl cuMemsetD2D8Async
 	.hidden cuMemsetD2D8Async
 	.type cuMemsetD2D8Async, @function
 cuMemsetD2D8Async:
-	movl $116, %eax
-	jmp *troupe_cuda_slots+928(%rip)
+	movl $115, %eax
+	jmp *troupe_cuda_slots+920(%rip)
 
 	.globl cuMemsetD2D8_v2
 	.hidden cuMemsetD2D8_v2
 	.type cuMemsetD2D8_v2, @function
 cuMemsetD2D8_v2:
-	movl $117, %eax
-	jmp *troupe_cuda_slots+936(%rip)
+	movl $116, %eax
+	jmp *troupe_cuda_slots+928(%rip)
 
 	.globl cuMemsetD32Async
 	.hidden cuMemsetD32Async
 	.type cuMemsetD32Async, @function
 cuMemsetD32Async:
-	movl $118, %eax
-	jmp *troupe_cuda_slots+944(%rip)
+	movl $117, %eax
+	jmp *troupe_cuda_slots+936(%rip)
 
 	.globl cuMemsetD32_v2
 	.hidden cuMemsetD32_v2
 	.type cuMemsetD32_v2, @function
 cuMemsetD32_v2:
-	movl $119, %eax
-	jmp *troupe_cuda_slots+952(%rip)
+	movl $118, %eax
+	jmp *troupe_cuda_slots+944(%rip)
 
 	.globl cuMemsetD8Async
 	.hidden cuMemsetD8Async
 	.type cuMemsetD8Async, @function
 cuMemsetD8Async:
-	movl $120, %eax
-	jmp *troupe_cuda_slots+960(%rip)
+	movl $119, %eax
+	jmp *troupe_cuda_slots+952(%rip)
 
 	.globl cuMemsetD8_v2
 	.hidden cuMemsetD8_v2
 	.type cuMemsetD8_v2, @function
 cuMemsetD8_v2:
-	movl $121, %eax
-	jmp *troupe_cuda_slots+968(%rip)
+	movl $120, %eax
+	jmp *troupe_cuda_slots+960(%rip)
 
 	.globl cuModuleGetFunction
 	.hidden cuModuleGetFunction
 	.type cuModuleGetFunction, @function
 cuModuleGetFunction:
-	movl $122, %eax
-	jmp *troupe_cuda_slots+976(%rip)
+	movl $121, %eax
+	jmp *troupe_cuda_slots+968(%rip)
 
 	.globl cuModuleGetGlobal_v2
 	.hidden cuModuleGetGlobal_v2
 	.type cuModuleGetGlobal_v2, @function
 cuModuleGetGlobal_v2:
-	movl $123, %eax
-	jmp *troupe_cuda_slots+984(%rip)
+	movl $122, %eax
+	jmp *troupe_cuda_slots+976(%rip)
 
 	.globl cuModuleGetSurfRef
 	.hidden cuModuleGetSurfRef
 	.type cuModuleGetSurfRef, @function
 cuModuleGetSurfRef:
-	movl $124, %eax
-	jmp *troupe_cuda_slots+992(%rip)
+	movl $123, %eax
+	jmp *troupe_cuda_slots+984(%rip)
 
 	.globl cuModuleGetTexRef
 	.hidden cuModuleGetTexRef
 	.type cuModuleGetTexRef, @function
 cuModuleGetTexRef:
-	movl $125, %eax
-	jmp *troupe_cuda_slots+1000(%rip)
+	movl $124, %eax
+	jmp *troupe_cuda_slots+992(%rip)
 
 	.globl cuModuleLoad
 	.hidden cuModuleLoad
 	.type cuModuleLoad, @function
 cuModuleLoad:
-	movl $126, %eax
-	jmp *troupe_cuda_slots+1008(%rip)
+	movl $125, %eax
+	jmp *troupe_cuda_slots+1000(%rip)
 
 	.globl cuModuleLoadData
 	.hidden cuModuleLoadData
 	.type cuModuleLoadData, @function
 cuModuleLoadData:
-	movl $127, %eax
-	jmp *troupe_cuda_slots+1016(%rip)
+	movl $126, %eax
+	jmp *troupe_cuda_slots+1008(%rip)
 
 	.globl cuModuleLoadDataEx
 	.hidden cuModuleLoadDataEx
 	.type cuModuleLoadDataEx, @function
 cuModuleLoadDataEx:
-	movl $128, %eax
-	jmp *troupe_cuda_slots+1024(%rip)
+	movl $127, %eax
+	jmp *troupe_cuda_slots+1016(%rip)
 
 	.globl cuModuleLoadFatBinary
 	.hidden cuModuleLoadFatBinary
 	.type cuModuleLoadFatBinary, @function
 cuModuleLoadFatBinary:
-	movl $129, %eax
-	jmp *troupe_cuda_slots+1032(%rip)
+	movl $128, %eax
+	jmp *troupe_cuda_slots+1024(%rip)
 
 	.globl cuModuleUnload
 	.hidden cuModuleUnload
 	.type cuModuleUnload, @function
 cuModuleUnload:
-	movl $130, %eax
-	jmp *troupe_cuda_slots+1040(%rip)
+	movl $129, %eax
+	jmp *troupe_cuda_slots+1032(%rip)
 
 	.globl cuOccupancyMaxActiveBlocksPerMultiprocessor
 	.hidden cuOccupancyMaxActiveBlocksPerMultiprocessor
 	.type cuOccupancyMaxActiveBlocksPerMultiprocessor, @function
 cuOccupancyMaxActiveBlocksPerMultiprocessor:
-	movl $131, %eax
-	jmp *troupe_cuda_slots+1048(%rip)
+	movl $130, %eax
+	jmp *troupe_cuda_slots+1040(%rip)
 
 	.globl cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
 	.hidden cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
 	.type cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, @function
 cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
-	movl $132, %eax
-	jmp *troupe_cuda_slots+1056(%rip)
+	movl $131, %eax
+	jmp *troupe_cuda_slots+1048(%rip)
 
 	.globl cuPointerGetAttribute
 	.hidden cuPointerGetAttribute
 	.type cuPointerGetAttribute, @function
 cuPointerGetAttribute:
-	movl $133, %eax
-	jmp *troupe_cuda_slots+1064(%rip)
+	movl $132, %eax
+	jmp *troupe_cuda_slots+1056(%rip)
 
 	.globl cuPointerSetAttribute
 	.hidden cuPointerSetAttribute
 	.type cuPointerSetAttribute, @function
 cuPointerSetAttribute:
-	movl $134, %eax
-	jmp *troupe_cuda_slots+1072(%rip)
+	movl $133, %eax
+	jmp *troupe_cuda_slots+1064(%rip)
 
 	.globl cuStreamAttachMemAsync
 	.hidden cuStreamAttachMemAsync
 	.type cuStreamAttachMemAsync, @function
 cuStreamAttachMemAsync:
-	movl $135, %eax
-	jmp *troupe_cuda_slots+1080(%rip)
+	movl $134, %eax
+	jmp *troupe_cuda_slots+1072(%rip)
 
 	.globl cuStreamBeginCapture_v2
 	.hidden cuStreamBeginCapture_v2
 	.type cuStreamBeginCapture_v2, @function
 cuStreamBeginCapture_v2:
-	movl $136, %eax
-	jmp *troupe_cuda_slots+1088(%rip)
+	movl $135, %eax
+	jmp *troupe_cuda_slots+1080(%rip)
 
 	.globl cuStreamCreate
 	.hidden cuStreamCreate
 	.type cuStreamCreate, @function
 cuStreamCreate:
-	movl $137, %eax
-	jmp *troupe_cuda_slots+1096(%rip)
+	movl $136, %eax
+	jmp *troupe_cuda_slots+1088(%rip)
 
 	.globl cuStreamCreateWithPriority
 	.hidden cuStreamCreateWithPriority
 	.type cuStreamCreateWithPriority, @function
 cuStreamCreateWithPriority:
-	movl $138, %eax
-	jmp *troupe_cuda_slots+1104(%rip)
+	movl $137, %eax
+	jmp *troupe_cuda_slots+1096(%rip)
 
 	.globl cuStreamDestroy_v2
 	.hidden cuStreamDestroy_v2
 	.type cuStreamDestroy_v2, @function
 cuStreamDestroy_v2:
-	movl $139, %eax
-	jmp *troupe_cuda_slots+1112(%rip)
+	movl $138, %eax
+	jmp *troupe_cuda_slots+1104(%rip)
 
 	.globl cuStreamEndCapture
 	.hidden cuStreamEndCapture
 	.type cuStreamEndCapture, @function
 cuStreamEndCapture:
-	movl $140, %eax
-	jmp *troupe_cuda_slots+1120(%rip)
+	movl $139, %eax
+	jmp *troupe_cuda_slots+1112(%rip)
 
 	.globl cuStreamGetFlags
 	.hidden cuStreamGetFlags
 	.type cuStreamGetFlags, @function
 cuStreamGetFlags:
-	movl $141, %eax
-	jmp *troupe_cuda_slots+1128(%rip)
+	movl $140, %eax
+	jmp *troupe_cuda_slots+1120(%rip)
 
 	.globl cuStreamGetPriority
 	.hidden cuStreamGetPriority
 	.type cuStreamGetPriority, @function
 cuStreamGetPriority:
-	movl $142, %eax
-	jmp *troupe_cuda_slots+1136(%rip)
+	movl $141, %eax
+	jmp *troupe_cuda_slots+1128(%rip)
 
 	.globl cuStreamQuery
 	.hidden cuStreamQuery
 	.type cuStreamQuery, @function
 cuStreamQuery:
-	movl $143, %eax
-	jmp *troupe_cuda_slots+1144(%rip)
+	movl $142, %eax
+	jmp *troupe_cuda_slots+1136(%rip)
 
 	.globl cuStreamSynchronize
 	.hidden cuStreamSynchronize
 	.type cuStreamSynchronize, @function
 cuStreamSynchronize:
-	movl $144, %eax
-	jmp *troupe_cuda_slots+1152(%rip)
+	movl $143, %eax
+	jmp *troupe_cuda_slots+1144(%rip)
 
 	.globl cuStreamWaitEvent
 	.hidden cuStreamWaitEvent
 	.type cuStreamWaitEvent, @function
 cuStreamWaitEvent:
-	movl $145, %eax
-	jmp *troupe_cuda_slots+1160(%rip)
+	movl $144, %eax
+	jmp *troupe_cuda_slots+1152(%rip)
 
 	.globl cuStreamWaitValue32_v2
 	.hidden cuStreamWaitValue32_v2
 	.type cuStreamWaitValue32_v2, @function
 cuStreamWaitValue32_v2:
-	movl $146, %eax
-	jmp *troupe_cuda_slots+1168(%rip)
+	movl $145, %eax
+	jmp *troupe_cuda_slots+1160(%rip)
 
 	.globl cuStreamWriteValue32_v2
 	.hidden cuStreamWriteValue32_v2
 	.type cuStreamWriteValue32_v2, @function
 cuStreamWriteValue32_v2:
-	movl $147, %eax
-	jmp *troupe_cuda_slots+1176(%rip)
+	movl $146, %eax
+	jmp *troupe_cuda_slots+1168(%rip)
 
 	.globl cuSurfRefGetArray
 	.hidden cuSurfRefGetArray
 	.type cuSurfRefGetArray, @function
 cuSurfRefGetArray:
-	movl $148, %eax
-	jmp *troupe_cuda_slots+1184(%rip)
+	movl $147, %eax
+	jmp *troupe_cuda_slots+1176(%rip)
 
 	.globl cuSurfRefSetArray
 	.hidden cuSurfRefSetArray
 	.type cuSurfRefSetArray, @function
 cuSurfRefSetArray:
-	movl $149, %eax
-	jmp *troupe_cuda_slots+1192(%rip)
+	movl $148, %eax
+	jmp *troupe_cuda_slots+1184(%rip)
 
 	.globl cuTensorMapEncodeTiled
 	.hidden cuTensorMapEncodeTiled
 	.type cuTensorMapEncodeTiled, @function
 cuTensorMapEncodeTiled:
-	movl $150, %eax
-	jmp *troupe_cuda_slots+1200(%rip)
+	movl $149, %eax
+	jmp *troupe_cuda_slots+1192(%rip)
 
 	.globl cuTexRefGetAddressMode
 	.hidden cuTexRefGetAddressMode
 	.type cuTexRefGetAddressMode, @function
 cuTexRefGetAddressMode:
-	movl $151, %eax
-	jmp *troupe_cuda_slots+1208(%rip)
+	movl $150, %eax
+	jmp *troupe_cuda_slots+1200(%rip)
 
 	.globl cuTexRefGetAddress_v2
 	.hidden cuTexRefGetAddress_v2
 	.type cuTexRefGetAddress_v2, @function
 cuTexRefGetAddress_v2:
-	movl $152, %eax
-	jmp *troupe_cuda_slots+1216(%rip)
+	movl $151, %eax
+	jmp *troupe_cuda_slots+1208(%rip)
 
 	.globl cuTexRefGetArray
 	.hidden cuTexRefGetArray
 	.type cuTexRefGetArray, @function
 cuTexRefGetArray:
-	movl $153, %eax
-	jmp *troupe_cuda_slots+1224(%rip)
+	movl $152, %eax
+	jmp *troupe_cuda_slots+1216(%rip)
 
 	.globl cuTexRefGetBorderColor
 	.hidden cuTexRefGetBorderColor
 	.type cuTexRefGetBorderColor, @function
 cuTexRefGetBorderColor:
-	movl $154, %eax
-	jmp *troupe_cuda_slots+1232(%rip)
+	movl $153, %eax
+	jmp *troupe_cuda_slots+1224(%rip)
 
 	.globl cuTexRefGetFilterMode
 	.hidden cuTexRefGetFilterMode
 	.type cuTexRefGetFilterMode, @function
 cuTexRefGetFilterMode:
-	movl $155, %eax
-	jmp *troupe_cuda_slots+1240(%rip)
+	movl $154, %eax
+	jmp *troupe_cuda_slots+1232(%rip)
 
 	.globl cuTexRefGetFlags
 	.hidden cuTexRefGetFlags
 	.type cuTexRefGetFlags, @function
 cuTexRefGetFlags:
-	movl $156, %eax
-	jmp *troupe_cuda_slots+1248(%rip)
+	movl $155, %eax
+	jmp *troupe_cuda_slots+1240(%rip)
 
 	.globl cuTexRefGetFormat
 	.hidden cuTexRefGetFormat
 	.type cuTexRefGetFormat, @function
 cuTexRefGetFormat:
-	movl $157, %eax
-	jmp *troupe_cuda_slots+1256(%rip)
+	movl $156, %eax
+	jmp *troupe_cuda_slots+1248(%rip)
 
 	.globl cuTexRefGetMaxAnisotropy
 	.hidden cuTexRefGetMaxAnisotropy
 	.type cuTexRefGetMaxAnisotropy, @function
 cuTexRefGetMaxAnisotropy:
-	movl $158, %eax
-	jmp *troupe_cuda_slots+1264(%rip)
+	movl $157, %eax
+	jmp *troupe_cuda_slots+1256(%rip)
 
 	.globl cuTexRefSetAddress2D_v3
 	.hidden cuTexRefSetAddress2D_v3
 	.type cuTexRefSetAddress2D_v3, @function
 cuTexRefSetAddress2D_v3:
-	movl $159, %eax
-	jmp *troupe_cuda_slots+1272(%rip)
+	movl $158, %eax
+	jmp *troupe_cuda_slots+1264(%rip)
 
 	.globl cuTexRefSetAddressMode
 	.hidden cuTexRefSetAddressMode
 	.type cuTexRefSetAddressMode, @function
 cuTexRefSetAddressMode:
-	movl $160, %eax
-	jmp *troupe_cuda_slots+1280(%rip)
+	movl $159, %eax
+	jmp *troupe_cuda_slots+1272(%rip)
 
 	.globl cuTexRefSetAddress_v2
 	.hidden cuTexRefSetAddress_v2
 	.type cuTexRefSetAddress_v2, @function
 cuTexRefSetAddress_v2:
-	movl $161, %eax
-	jmp *troupe_cuda_slots+1288(%rip)
+	movl $160, %eax
+	jmp *troupe_cuda_slots+1280(%rip)
 
 	.globl cuTexRefSetArray
 	.hidden cuTexRefSetArray
 	.type cuTexRefSetArray, @function
 cuTexRefSetArray:
-	movl $162, %eax
-	jmp *troupe_cuda_slots+1296(%rip)
+	movl $161, %eax
+	jmp *troupe_cuda_slots+1288(%rip)
 
 	.globl cuTexRefSetBorderColor
 	.hidden cuTexRefSetBorderColor
 	.type cuTexRefSetBorderColor, @function
 cuTexRefSetBorderColor:
-	movl $163, %eax
-	jmp *troupe_cuda_slots+1304(%rip)
+	movl $162, %eax
+	jmp *troupe_cuda_slots+1296(%rip)
 
 	.globl cuTexRefSetFilterMode
 	.hidden cuTexRefSetFilterMode
 	.type cuTexRefSetFilterMode, @function
 cuTexRefSetFilterMode:
-	movl $164, %eax
-	jmp *troupe_cuda_slots+1312(%rip)
+	movl $163, %eax
+	jmp *troupe_cuda_slots+1304(%rip)
 
 	.globl cuTexRefSetFlags
 	.hidden cuTexRefSetFlags
 	.type cuTexRefSetFlags, @function
 cuTexRefSetFlags:
-	movl $165, %eax
-	jmp *troupe_cuda_slots+1320(%rip)
+	movl $164, %eax
+	jmp *troupe_cuda_slots+1312(%rip)
 
 	.globl cuTexRefSetFormat
 	.hidden cuTexRefSetFormat
 	.type cuTexRefSetFormat, @function
 cuTexRefSetFormat:
-	movl $166, %eax
-	jmp *troupe_cuda_slots+1328(%rip)
+	movl $165, %eax
+	jmp *troupe_cuda_slots+1320(%rip)
 
 	.globl cuTexRefSetMaxAnisotropy
 	.hidden cuTexRefSetMaxAnisotropy
 	.type cuTexRefSetMaxAnisotropy, @function
 cuTexRefSetMaxAnisotropy:
-	movl $167, %eax
-	jmp *troupe_cuda_slots+1336(%rip)
+	movl $166, %eax
+	jmp *troupe_cuda_slots+1328(%rip)
 
 	.globl cuTexRefSetMipmapFilterMode
 	.hidden cuTexRefSetMipmapFilterMode
 	.type cuTexRefSetMipmapFilterMode, @function
 cuTexRefSetMipmapFilterMode:
-	movl $168, %eax
-	jmp *troupe_cuda_slots+1344(%rip)
+	movl $167, %eax
+	jmp *troupe_cuda_slots+1336(%rip)
 
 	.globl cuTexRefSetMipmapLevelBias
 	.hidden cuTexRefSetMipmapLevelBias
 	.type cuTexRefSetMipmapLevelBias, @function
 cuTexRefSetMipmapLevelBias:
-	movl $169, %eax
-	jmp *troupe_cuda_slots+1352(%rip)
+	movl $168, %eax
+	jmp *troupe_cuda_slots+1344(%rip)
 
 	.globl cuTexRefSetMipmapLevelClamp
 	.hidden cuTexRefSetMipmapLevelClamp
 	.type cuTexRefSetMipmapLevelClamp, @function
 cuTexRefSetMipmapLevelClamp:
-	movl $170, %eax
-	jmp *troupe_cuda_slots+1360(%rip)
+	movl $169, %eax
+	jmp *troupe_cuda_slots+1352(%rip)
 
 	.globl troupe_cuda_closed
 	.hidden troupe_cuda_closed
@@ -1223,7 +1216,7 @@ troupe_cuda_absent:
 	.hidden troupe_cuda_slots
 	.type troupe_cuda_slots, @object
 troupe_cuda_slots:
-	.rept 171
+	.rept 170
 	.quad troupe_cuda_closed
 	.endr
 
@@ -1263,7 +1256,6 @@ troupe_cuda_names:
 	.asciz "cuDeviceGetCount"
 	.asciz "cuDeviceGetName"
 	.asciz "cuDeviceGetP2PAttribute"
-	.asciz "cuDeviceGetPCIBusId"
 	.asciz "cuDeviceGetUuid"
 	.asciz "cuDevicePrimaryCtxGetState"
 	.asciz "cuDevicePrimaryCtxRelease_v2"

@@ -106,7 +106,7 @@ func TestFunctions(t *testing.T) {
 		t.Error(a.sum.Name())
 	}
 	for name, want := range map[string]string{
-		"absent": "cuModuleGetFunction of absent: the driver's words (NAME); the program is damaged",
+		"absent": "cuModuleGetFunction of absent: the driver's words (NAME). The program is damaged",
 		"wide":   "wide: the kernel has 1 parameters, the largest of 128 bytes; at most 32 of 8 bytes are allowed",
 		"many":   "many: the kernel has 40 parameters, the largest of 8 bytes; at most 32 of 8 bytes are allowed",
 	} {
@@ -166,7 +166,7 @@ func TestFunctionsThatTheDriverLacks(t *testing.T) {
 		"cuTensorMapEncodeTiled": func() error { _, err := d.EncodeTile(Tile{Sizes: []uint64{1}, Box: []uint32{1}}); return err }(),
 		"cuCtxGetFlags":          func() error { _, err := cu.CurrentFlags(); return d.check("cuCtxGetFlags", err) }(),
 	} {
-		if !errors.Is(err, ErrOldDriver) || !strings.Contains(err.Error(), "the driver, CUDA 12.4, has no function "+symbol+";") {
+		if !errors.Is(err, ErrOldDriver) || !strings.Contains(err.Error(), "the driver, CUDA 12.4, has no function "+symbol+". Install NVIDIA's driver") {
 			t.Errorf("%s: %v", symbol, err)
 		}
 	}

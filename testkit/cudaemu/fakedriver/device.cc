@@ -192,13 +192,6 @@ API cuDeviceGetUuid(CUuuid *out, CUdevice dev) {
   out->bytes[15] = (char)dev;
   return CUDA_SUCCESS;
 }
-API cuDeviceGetPCIBusId(char *out, int n, CUdevice dev) {
-  CALL("cuDeviceGetPCIBusId", Call::initialised);
-  if (!device_of(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  if (n < 13) return CUDA_ERROR_INVALID_VALUE;
-  snprintf(out, (size_t)n, "0000:%02X:00.0", 0x1b + dev);
-  return CUDA_SUCCESS;
-}
 API cuDeviceTotalMem_v2(size_t *out, CUdevice dev) {
   CALL("cuDeviceTotalMem_v2", Call::initialised);
   if (!device_of(dev)) return CUDA_ERROR_INVALID_DEVICE;

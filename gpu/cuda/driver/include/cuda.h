@@ -284,7 +284,6 @@ CUresult cuDeviceGet(CUdevice *, int);
 CUresult cuDeviceGetCount(int *);
 CUresult cuDeviceGetName(char *, int, CUdevice);
 CUresult cuDeviceGetUuid(CUuuid *, CUdevice);
-CUresult cuDeviceGetPCIBusId(char *, int, CUdevice);
 CUresult cuDeviceGetAttribute(int *, CUdevice_attribute, CUdevice);
 CUresult cuDeviceTotalMem(size_t *, CUdevice);
 CUresult cuDeviceCanAccessPeer(int *, CUdevice, CUdevice);

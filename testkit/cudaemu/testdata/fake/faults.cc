@@ -142,7 +142,6 @@ TEST(every_call_fails_on_demand) {
       {"cuDeviceGet", [](Opened &, CUdeviceptr) { CUdevice v; return cuDeviceGet(&v, 0); }},
       {"cuDeviceGetName", [](Opened &, CUdeviceptr) { char v[64]; return cuDeviceGetName(v, 64, 0); }},
       {"cuDeviceGetUuid", [](Opened &, CUdeviceptr) { CUuuid v; return cuDeviceGetUuid(&v, 0); }},
-      {"cuDeviceGetPCIBusId", [](Opened &, CUdeviceptr) { char v[64]; return cuDeviceGetPCIBusId(v, 64, 0); }},
       {"cuDeviceTotalMem_v2", [](Opened &, CUdeviceptr) { size_t v; return cuDeviceTotalMem(&v, 0); }},
       {"cuDeviceGetAttribute", [](Opened &, CUdeviceptr) { int v; return cuDeviceGetAttribute(&v, (CUdevice_attribute)16, 0); }},
       {"cuDevicePrimaryCtxRetain", [](Opened &, CUdeviceptr) { CUcontext v; CUresult r = cuDevicePrimaryCtxRetain(&v, 0); if (!r) cuDevicePrimaryCtxRelease(0); return r; }},

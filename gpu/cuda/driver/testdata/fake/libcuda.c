@@ -82,7 +82,6 @@ API cuDeviceGet(CUdevice *d, int i) { CALL(cuDeviceGet); *d = i; return i < 0 ||
 API cuDeviceGetName(char *s, int n, CUdevice d) { CALL(cuDeviceGetName); snprintf(s, n, "Fake %d", d); return CUDA_SUCCESS; }
 API cuDeviceGetUuid(CUuuid *u, CUdevice d) { CALL(cuDeviceGetUuid); memset(u, 0x10 + d, sizeof *u); return CUDA_SUCCESS; }
 API cuDeviceTotalMem_v2(size_t *n, CUdevice d) { (void)d; CALL(cuDeviceTotalMem_v2); *n = 1 << 30; return CUDA_SUCCESS; }
-API cuDeviceGetPCIBusId(char *s, int n, CUdevice d) { CALL(cuDeviceGetPCIBusId); snprintf(s, n, "0000:%02x:00.0", d + 0x1a); return CUDA_SUCCESS; }
 API cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d)
 {
 	(void)d;
