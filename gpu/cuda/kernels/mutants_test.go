@@ -249,7 +249,6 @@ var unseen = map[string]string{
 	`tensor_decode_merge.cuh "if (lane >= d) highest" 0`:                        "the first lanes get their own peak back",
 	`tensor_decode.cu "if (base_of(n) >= end) return;" 0`:                       "blocks beyond the end are copied from page 0 and never read",
 	`tensor_decode.cu "if (follows | goes_on) return;" 0`:                       "the same bits twice",
-	`tensor_attention.cuh "step->token_position[before] + 1" 0`:                 "every token counts as alone and is computed as such, with the same bits",
 	`tensor_gemm_few.cu "u < WARPS && round.group < run.end" 0`:                 "zeros are added to the last sums, and these are written again",
 	`tensor_gemm_few.cu "if (group >= r.end) return;" 0`:                        "a pass behind the last one has no columns",
 	`tensor_gemm_few.cu "count > HEIGHT && " 0`:                                 "passes of another height, the same bits",

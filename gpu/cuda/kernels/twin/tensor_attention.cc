@@ -93,18 +93,18 @@ struct Run {
   Queries<T> &x;
   int dim = widest(x.dim);
 
-  // room is for how many segments of a token there is work; 0: for all.
-  void decode(const Step *step, unsigned rows, unsigned splits, const float *q, void *out, int kind, size_t room = 0) {
+  // room is for how many segments of a token there is work; 0: for all. begin is what counters begin with.
+  void decode(const Step *step, unsigned rows, unsigned splits, const float *q, void *out, int kind, size_t room = 0, int32_t begin = 0) {
     unsigned y = unsigned(x.kv_heads * ((x.heads / x.kv_heads + 15) / 16));
     size_t segments = size_t(((step->page_stride << step->page_shift) / POSITIONS) + 1);
     if (room > 0) segments = room;
     size_t queries = rows * x.heads;
     std::vector<float> work(segments * (queries * x.dim + (queries * 2 + 3) / 4 * 4), NAN);
-    std::vector<int32_t> arrived(rows * y), zeros = arrived;
+    std::vector<int32_t> arrived(rows * y, begin), zeros(rows * y);
     launch(text("attention_decode_%s_%d", type_name<T>(), dim).c_str(), {rows, y, splits}, 128, size_t(dim) * sizeof(T) * 128 * (dim * sizeof(T) < 512 ? 3 : 2), step, q, out, kind,
            (const T *)x.pools.k.data(), (const T *)x.pools.v.data(), (const float *)x.pools.kscale.data(), (const float *)x.pools.vscale.data(), x.heads,
            x.kv_heads, x.dim, x.scale, work.data(), int(work.size()), arrived.data());
-    same("attention_decode", "counters", arrived, zeros);
+    if (begin == 0) same("attention_decode", "counters", arrived, zeros);
   }
 
   void prompt(const Step *step, unsigned tiles, const float *q, void *out, int kind) {
@@ -134,6 +134,12 @@ void decodes(Queries<T> x, double limit) {
     if (splits == 1 && emu::architecture == 90) check(kernel, x.shape, out, x.want(), limit);
     same(kernel, x.shape + text(": order of sums, %u splits", splits), out, want);
   }
+  // With a counter that begins too low no block is the last one, so no thread may write a token of several blocks.
+  std::vector<float> out(x.q.size(), 7), only = want;
+  for (size_t i = 0; i < rows; i++)
+    if (x.t.position[i] >= POSITIONS) std::fill_n(only.begin() + i * width, width, 7.0f);
+  run.decode(x.t.ready(), unsigned(rows + 1), 2, x.q.data(), out.data(), 0, 0, -1);
+  same(kernel, x.shape + ": no last block", out, only);
   // Rounded for the next product, one token only.
   std::vector<bf16> half(width), rounded;
   Tables last = x.only(rows - 1, rows);
