@@ -238,11 +238,16 @@ func missing(t *testing.T) []mutant {
 	return list
 }
 
+// raced are changes that only the race detector of the emulation notices, and the test of two
+// blocks where it does: the blocks of an emulation hardly ever meet.
+var raced = map[string]string{
+	`tensor.cuh "__syncthreads();" 0`:           "decode_two_blocks",
+	`tensor_many.cuh "bar_sync(1, THREADS);" 0`: "gemm_two_blocks",
+}
+
 // unseen are changes that no test can see, and why.
 var unseen = map[string]string{
 	`attention.cu "__syncwarp();" 0`:                                            "the emulation's shuffles order memory, too; a GPU's do not",
-	`tensor.cuh "__syncthreads();" 0`:                                           "two blocks of the emulation hardly ever meet there",
-	`tensor_many.cuh "bar_sync(1, THREADS);" 0`:                                 "two blocks of the emulation hardly ever meet there",
 	`tensor.cuh "(chunk ^ (row % 8)) * 16" 0`:                                   "only conflicts of banks",
 	`tensor_gemm_wgmma.cu "(1024 - shared_address(unaligned) % 1024) % 1024" 0`: "the emulation's swizzles follow the address; a GPU's descriptors count from 1,024",
 	`tensor_decode_copy.cuh "(chunk ^ (row / 2 % CHUNKS)) * 16" 0`:              "only conflicts of banks",
@@ -313,7 +318,10 @@ func (m mutant) build(t *testing.T) (string, error) {
 		}
 	}
 	var options cudaemu.Options
-	if m.memory {
+	switch {
+	case raced[m.name()] != "":
+		options.Sanitizer = cudaemu.Races
+	case m.memory:
 		options.Sanitizer = cudaemu.Address
 	}
 	return cudaemu.Program(files, []string{".", "twin"}, options)
@@ -329,6 +337,11 @@ func TestMutantsHaveAPlace(t *testing.T) {
 	for name := range unseen {
 		if !names[name] {
 			t.Errorf("%s is listed as unseen, but there is no such mutant", name)
+		}
+	}
+	for name := range raced {
+		if !names[name] {
+			t.Errorf("%s is listed as a race, but there is no such mutant", name)
 		}
 	}
 }
@@ -354,7 +367,11 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("it does not compile: %v", err)
 			}
 			for _, seed := range []string{"2", "3", "4", "1"} {
-				args := append([]string{"300", program, seed}, mutantTests[m.file].tests...)
+				tests := mutantTests[m.file].tests
+				if test := raced[m.name()]; test != "" {
+					tests = []string{test}
+				}
+				args := append([]string{"300", program, seed}, tests...)
 				cmd := exec.Command("timeout", args...)
 				cmd.Env = append(os.Environ(), cudaemu.SanitizerEnvironment()...)
 				if out, err := cmd.CombinedOutput(); err != nil {

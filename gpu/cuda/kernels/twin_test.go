@@ -45,6 +45,21 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// Blocks that share a result have no race: barriers, fences and atomics order what they do.
+func TestTwoBlocks(t *testing.T) {
+	twins(t)
+	files := slices.Concat([]string{"store_kv.cu", "tensor_decode.cu", "tensor_gemm_wgmma.cu"}, glob(t, "twin/*.cc"))
+	program, err := cudaemu.Program(files, []string{".", "twin"}, cudaemu.Options{Sanitizer: cudaemu.Races})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []string{"decode_two_blocks", "gemm_two_blocks"} {
+		if out, err := exec.Command(program, "1", test).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", test, err, out)
+		}
+	}
+}
+
 // twins builds the test program, or skips the test. TROUPE_CUDA_TESTS=1 makes a missing
 // compiler a failure.
 func twins(t *testing.T) string {

@@ -176,6 +176,14 @@ TEST(attention_decode) {
   }
 }
 
+// The smallest problem of two blocks, for the race detector, which is slow.
+TEST(decode_two_blocks) {
+  Queries<f16> x(1, 1, 8, 4, {600}, {1});
+  std::vector<float> out(x.q.size());
+  Run<f16>{x}.decode(x.t.ready(), 1, 2, x.q.data(), out.data(), 0);
+  same("attention_decode_f16_64", "two blocks", out, exact(x));
+}
+
 // What is wrong with a token's K and V.
 enum Broken { no, last_is_nan, middle_is_infinite, block_is_infinite };
 

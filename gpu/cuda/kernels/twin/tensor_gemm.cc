@@ -167,21 +167,29 @@ struct Group {
 std::vector<Grid> grids(unsigned tiles) { return {{tiles, 1, 1}, {1, 1, 1}, {1, 1, 2}, {tiles + 1, 1, 5}}; }
 
 template <class T>
+unsigned tiles_of(const Group<T> &g, int rows, int columns) {
+  return g.columns(columns) * (unsigned(g.shape().rows + rows - 1) / unsigned(rows));
+}
+
+template <class T>
+void many_run(Group<T> &g, int rows, Grid grid) {
+  std::string kernel = text("gemm%d_%s", rows, type_name<T>());
+  const Shape &s = g.shape();
+  unsigned tiles = tiles_of(g, rows, 128);
+  auto w = [&](size_t i) { return i < g.list.size() ? (const T *)g.list[i].w.data() : nullptr; };
+  g.ready(tiles, rows, 128);
+  launch(kernel.c_str(), grid, 256, rows == 64 ? 98304 : 131072, (const int32_t *)&s.rows, (const T *)g.list[0].in.data(), w(0), w(1), w(2),
+         g.bias_of(0), g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate,
+         g.work.data(), g.arrived.data());
+  g.compare(kernel, grid.z == 1 && grid.x == tiles && emu::architecture == 90, text("%u splits", grid.z));
+}
+
+template <class T>
 void many() {
   for (const Shape &s : shapes()) {
     Group<T> g(s, 1 + s.rows % 3);
-    for (int rows : {64, 128}) {
-      std::string kernel = text("gemm%d_%s", rows, type_name<T>());
-      unsigned tiles = g.columns(128) * (unsigned(s.rows + rows - 1) / unsigned(rows));
-      auto w = [&](size_t i) { return i < g.list.size() ? (const T *)g.list[i].w.data() : nullptr; };
-      for (Grid grid : grids(tiles)) {
-        g.ready(tiles, rows, 128);
-        launch(kernel.c_str(), grid, 256, rows == 64 ? 98304 : 131072, (const int32_t *)&s.rows, (const T *)g.list[0].in.data(), w(0), w(1), w(2),
-               g.bias_of(0), g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate,
-               g.work.data(), g.arrived.data());
-        g.compare(kernel, grid.z == 1 && grid.x == tiles && emu::architecture == 90, text("%u splits", grid.z));
-      }
-    }
+    for (int rows : {64, 128})
+      for (Grid grid : grids(tiles_of(g, rows, 128))) many_run(g, rows, grid);
   }
 }
 TEST(gemm_many) {
@@ -209,7 +217,7 @@ TensorMap map_of(const std::vector<T> &matrix, int rows, int k) {
 }
 
 // Forms of tiles of gemm_wgmma.
-const struct {
+const struct Form {
   const char *name;
   int rows, columns;
   unsigned threads, shared;
@@ -218,6 +226,26 @@ const struct {
              {"128", 128, 64, 160, 222208},
              {"128w", 128, 64, 160, 99328},
              {"256", 256, 128, 384, 214016}};
+
+template <class T>
+void wgmma_run(Group<T> &g, const Form &f, Grid grid) {
+  std::string kernel = text("gemm_wgmma%s_%s", f.name, type_name<T>());
+  const Shape &s = g.shape();
+  TensorMap in = map_of(g.list[0].in, s.rows, s.k), w[3];
+  for (size_t i = 0; i < g.list.size(); i++) w[i] = map_of(g.list[i].w, g.n_of(i), s.k);
+  auto map = [&](size_t i) { return i < g.list.size() ? (const TensorMap *)&w[i] : nullptr; };
+  g.ready(tiles_of(g, f.rows, f.columns), f.rows, f.columns);
+  launch(kernel.c_str(), grid, f.threads, f.shared, (const int32_t *)&s.rows, (const TensorMap *)&in, map(0), map(1), map(2), g.bias_of(0),
+         g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate, g.work.data(),
+         g.arrived.data());
+  g.compare(kernel, grid.z == 1, text("%u splits", grid.z));
+}
+
+// The smallest problem of two blocks, for the race detector, which is slow.
+TEST(gemm_two_blocks) {
+  Group<bf16> g({1, 8, 1024, false, 0}, 1);
+  wgmma_run(g, forms[0], {1, 1, 2});
+}
 
 // wgmma tries a grid for each form and shape: all grids for each form over the shapes. Tiles are mostly zeros, and take
 // long.
@@ -230,19 +258,11 @@ void wgmma(size_t step) {
   for (size_t number = 0; number < list.size(); number += step) {
     const Shape &s = list[number];
     Group<T> g(s, 1 + s.rows % 3);
-    TensorMap in = map_of(g.list[0].in, s.rows, s.k), w[3];
-    for (size_t i = 0; i < g.list.size(); i++) w[i] = map_of(g.list[i].w, g.n_of(i), s.k);
-    auto map = [&](size_t i) { return i < g.list.size() ? (const TensorMap *)&w[i] : nullptr; };
     for (auto &f : forms) {
-      std::string kernel = text("gemm_wgmma%s_%s", f.name, type_name<T>());
-      unsigned tiles = g.columns(f.columns) * (unsigned(s.rows + f.rows - 1) / unsigned(f.rows));
+      unsigned tiles = tiles_of(g, f.rows, f.columns);
       Grid grid = grids(tiles)[(number + size_t(&f - forms)) % 4];
       if (f.rows < 256) grid.x = std::max(grid.x, tiles);
-      g.ready(tiles, f.rows, f.columns);
-      launch(kernel.c_str(), grid, f.threads, f.shared, (const int32_t *)&s.rows, (const TensorMap *)&in, map(0), map(1), map(2), g.bias_of(0),
-             g.bias_of(1), g.bias_of(2), g.out_of(0), g.out_of(1), g.out_of(2), g.n_of(0), g.n_of(1), g.n_of(2), s.k, s.accumulate, g.work.data(),
-             g.arrived.data());
-      g.compare(kernel, grid.z == 1, text("%u splits", grid.z));
+      wgmma_run(g, f, grid);
     }
   }
 }
