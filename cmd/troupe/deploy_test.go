@@ -63,6 +63,8 @@ func TestDeployments(t *testing.T) {
 		{"deploy/single/kubernetes.yaml", "terminationGracePeriodSeconds: 150", "terminationGracePeriodSeconds: 20", "it is killed after 20s"},
 		{"deploy/systemd/troupe.service", "serve --config", "serve --configs", "unknown flag: --configs"},
 		{"deploy/systemd/troupe.service", "TimeoutStopSec=150", "TimeoutStopSec=15", "it is killed after 15s"},
+		{"deploy/systemd/troupe-cuda.conf", "serve --config", "serve --configs", "unknown flag: --configs"},
+		{"deploy/systemd/troupe-cuda.conf", "TROUPE_DEVICE=cuda", "TROUPE_DEVICES=cuda", "unknown setting TROUPE_DEVICES"},
 		{"configs/engine.yaml", "cluster-join: dns:engines:30100", "cluster-join: dns:engines:30200", "cluster-join names engines:30200, but"},
 	} {
 		if !strings.Contains(files[c.file], c.old) {
@@ -132,6 +134,8 @@ func checkDeployments(t *testing.T, files map[string]string) []error {
 			d.single(t, name, text, m, files)
 		case name == "deploy/systemd/troupe.service":
 			d.unit(t, name, text)
+		case name == "deploy/systemd/troupe-cuda.conf":
+			d.unit(t, name, files["deploy/systemd/troupe.service"]+text)
 		case path.Dir(name) == "deploy/monitoring": // TestMonitoring
 		default:
 			d.fail(name, "this file is not checked")

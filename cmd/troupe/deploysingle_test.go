@@ -57,7 +57,7 @@ func (d *deployment) ends(where string, grace, before time.Duration, cfg *config
 	}
 }
 
-// unit checks the unit for systemd.
+// unit checks the unit for systemd, alone or with an addition, whose values count.
 func (d *deployment) unit(t *testing.T, where, text string) {
 	values := map[string]string{}
 	for _, line := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
@@ -65,6 +65,9 @@ func (d *deployment) unit(t *testing.T, where, text string) {
 	}
 	c := &container{name: where, command: strings.Fields(values["ExecStart"]), env: map[string]string{},
 		files: map[string]string{"/etc/troupe/troupe.yaml": "port: 30000\n"}}
+	for _, v := range regexp.MustCompile(`(?m)^Environment=(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
+		c.env[v[1]] = v[2]
+	}
 	cfg, err := d.load(t, c)
 	if err != nil || cfg == nil {
 		d.fail(where, "%v", err)
