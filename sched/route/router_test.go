@@ -163,7 +163,7 @@ func (t *twinRouter) speed(replica int) float64 {
 	switch mean := sum / float64(n); {
 	case n == 0:
 		return 1
-	case own == 0 || own/mean < 1.5 && mean/own < 1.5:
+	case own == 0 || own <= mean*1.5 && own >= mean/1.5: // up to 1.5, both ways
 		return mean
 	}
 	return own
