@@ -71,7 +71,7 @@ type cudaWay struct {
 }
 
 var cudaWays = []cudaWay{
-	{name: "in a batch of 64", mates: 40, rows: 64},
+	{name: "in a batch of 64", mates: 56, rows: 64},
 	{name: "one step in flight", flags: "--disable-overlap-schedule", part: 8},
 	{name: "two engines on a larger GPU", flags: "--data-parallel-size=2 --max-total-tokens=4096", gpu: "multiprocessors=132;seed=7;work=eager", part: 8},
 	{name: "in small chunks", flags: "--chunked-prefill-size=7 --page-size=1", part: 6},
