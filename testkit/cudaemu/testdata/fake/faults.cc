@@ -1,6 +1,8 @@
 // Resources, limits, and failures on demand.
 #include "device.h"
 
+#include <atomic>
+
 TEST(two_hundred_times_open_and_close) {
   for (int i = 0; i < 200; i++) {
     Opened d;
@@ -296,17 +298,18 @@ TEST(launches_that_never_end) {
 }
 
 TEST(calls_that_never_return) {
-  static Opened *d = new Opened("hang=cuStreamSynchronize"); // its thread lives until the end
-  static bool returned = false;
-  std::thread([] {
-    cuCtxSetCurrent(d->context);
-    cuStreamSynchronize(d->stream);
+  Opened d("hang=cuStreamSynchronize");
+  static std::atomic<bool> begun, returned; // the thread lives until the end, d does not
+  std::thread([context = d.context, stream = d.stream] {
+    cuCtxSetCurrent(context);
+    begun = true;
+    cuStreamSynchronize(stream);
     returned = true;
   }).detach();
+  while (!begun) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  must(cuStreamQuery(d->stream));
+  must(cuStreamQuery(d.stream));
   if (returned) wrong("it returned");
-  delete d;
 }
 
 TEST(devices_and_drivers) {
