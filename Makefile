@@ -41,9 +41,10 @@ build-cuda: ## build bin/troupe-cuda, which also uses NVIDIA GPUs (needs gcc, no
 test-cuda: ## test the CUDA device over the emulation of its kernels (needs g++)
 	$(CUDA) $(GO) vet -tags $(CUDATAGS),invariants ./gpu/cuda/... ./cmd/troupe/...
 	@set -ex; export TROUPE_CUDA_TESTS=1 $(CUDA); \
-	  $(GO) test -tags $(CUDATAGS),invariants -timeout 20m -run '^TestCUDA' ./cmd/troupe/node & engine=$$!; \
-	  $(GO) test -tags $(CUDATAGS),invariants -timeout 20m ./testkit/binarytest ./gpu/cuda/... ./testkit/cudaemu/... || { wait $$engine; exit 1; }; \
-	  wait $$engine
+	  { $(GO) test -tags $(CUDATAGS),invariants -timeout 20m -run '^TestCUDA' ./cmd/troupe/node && \
+	    $(GO) test -tags $(CUDATAGS),invariants -timeout 20m -run '^TestRandomShapes$$' ./gpu/cuda; } & beside=$$!; \
+	  $(GO) test -tags $(CUDATAGS),invariants -timeout 20m -skip '^TestRandomShapes$$' ./testkit/binarytest ./gpu/cuda/... ./testkit/cudaemu/... || { wait $$beside; exit 1; }; \
+	  wait $$beside
 	TROUPE_CUDA_TESTS=1 $(CUDA) $(GO) test -race -tags $(CUDATAGS),invariants -run '^TestSmallSteps$$' ./gpu/cuda
 
 mutants: ## break each barrier, wait, guard and index of the CUDA kernels alone: MUTANTS=1 all (an hour), or how many are drawn
