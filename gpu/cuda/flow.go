@@ -88,7 +88,7 @@ func (m *model) waitStep() error {
 	return err
 }
 
-// notWaited is why nobody waited for a step: the device may still compute it.
+// notWaited is an error that came before the wait for a step: the device may still compute it.
 type notWaited struct{ error }
 
 func (e notWaited) Unwrap() error { return e.error }

@@ -147,7 +147,7 @@ func TestNoContext(t *testing.T) {
 	}
 }
 
-// A code that is not known ends the process if the stream has it, too.
+// An unknown code ends the process if the stream reports it again.
 func TestAnUnknownCodeTwice(t *testing.T) {
 	set := faults(t)
 	for _, c := range []struct {

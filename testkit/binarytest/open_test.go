@@ -67,7 +67,7 @@ func TestFaultsOfADriver(t *testing.T) {
 	}
 }
 
-// A GPU that cannot be used is no reason not to use the next one, unless it was named.
+// If a GPU cannot be used, the next one is tried, unless one was named.
 func TestTheFirstGPUThatCanBeUsed(t *testing.T) {
 	withCUDA(t)
 	f := faults{fake: "devices=3;cuDeviceGetName:1=101;cuDevicePrimaryCtxRetain:1=2", args: roomy}

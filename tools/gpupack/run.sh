@@ -38,30 +38,29 @@ unpack() {
 
 troupe() { "$work/troupe-cuda" "$@"; }
 
-# usable says why the device cannot be used, if it cannot.
-usable() {
-  local line
-  while read -r line; do
-    case $line in
+# find_gpu sets gpu to the line of the device, or says why it cannot be used.
+gpu=
+find_gpu() {
+  while read -r gpu; do
+    case $gpu in
     "cuda:$TROUPE_CUDA_DEVICE "*'cannot be used: '*) break ;;
     "cuda:$TROUPE_CUDA_DEVICE "*) return 0 ;;
     'cuda '*) break ;;
     esac
   done < <(troupe inspect devices)
-  echo "FAIL: device $TROUPE_CUDA_DEVICE cannot be used: ${line:-the driver does not have it}" >&2
+  echo "FAIL: device $TROUPE_CUDA_DEVICE cannot be used: ${gpu:-the driver does not have it}" >&2
   return 1
 }
 
 header() {
   echo "troupe:  $(<"$work/commit")"
   echo "date:    $(date -u '+%Y-%m-%d %H:%M:%S UTC')"
-  local gpu driver=unknown
-  gpu=$(troupe inspect devices 2>/dev/null | while read -r line; do [[ $line == "cuda:$TROUPE_CUDA_DEVICE "* ]] && echo "$line"; done)
+  local driver=unknown
   [ -r /proc/driver/nvidia/version ] && read -r driver </proc/driver/nvidia/version
   if command -v nvidia-smi >/dev/null; then
     driver=$(nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit --format=csv,noheader -i "$TROUPE_CUDA_DEVICE" 2>/dev/null) || driver=unknown
   fi
-  echo "GPU:     ${gpu:-none that can be used}"
+  echo "GPU:     $gpu"
   echo "driver:  $driver"
   [ -z "${TROUPE_CUDA_LIBRARY:-}" ] || echo "library: $TROUPE_CUDA_LIBRARY"
   echo
@@ -186,7 +185,7 @@ for s in "$@"; do
   esac
 done
 unpack || { echo "FAIL: the pack cannot be unpacked into $work; set WORK to another folder" >&2; exit 1; }
-usable || exit 1
+find_gpu || exit 1
 status=0
 for s in "${steps[@]}"; do step "$s" || status=1; done
 exit $status

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 
@@ -63,13 +65,11 @@ func newDevices() *cobra.Command {
 				return err
 			}
 			list := []listed{{Device: "cpu", Name: processor.Info().Name, Memory: memory.Total}}
-			var found []cuda.Found
-			var none error
-			if err := node.Answered(c.Context(), "the driver was asked for its devices", 0, func() error {
-				found, none = cuda.List(cuda.Options{Library: cfg.CUDALibrary})
-				return nil
-			}); err != nil {
-				return err
+			found, none := node.Answered(c.Context(), "the driver was asked for its devices", 0, func() ([]cuda.Found, error) {
+				return cuda.List(cuda.Options{Library: cfg.CUDALibrary})
+			})
+			if c.Context().Err() != nil {
+				return cmp.Or(none, context.Cause(c.Context()))
 			}
 			for _, f := range found {
 				one := listed{Device: fmt.Sprintf("cuda:%d", f.Ordinal), Name: f.Name, Compute: f.Compute, UUID: f.UUID, Memory: f.Memory, Driver: f.Driver}

@@ -39,7 +39,7 @@ func openModel(c *cobra.Command) (*configs.Config, string, *model.Checkpoint, no
 	if err != nil {
 		return nil, "", nil, node.Opened{}, err
 	}
-	device, err := node.OpenDevice(cfg)
+	device, err := node.OpenDevice(c.Context(), cfg)
 	if err != nil {
 		return nil, "", nil, node.Opened{}, err
 	}

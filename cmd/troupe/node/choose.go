@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,12 @@ func (o Opened) Close() error {
 }
 
 // OpenDevice opens the device of the settings: with auto a GPU that can be used, otherwise
-// the CPU.
-func OpenDevice(c *configs.Config) (Opened, error) {
+// the CPU. It returns when ctx ends, also if a driver hangs.
+func OpenDevice(ctx context.Context, c *configs.Config) (Opened, error) {
+	return Answered(ctx, "the device was opened", 0, func() (Opened, error) { return openDevice(c) })
+}
+
+func openDevice(c *configs.Config) (Opened, error) {
 	ordinal, named := c.CUDA()
 	if c.Device == "cpu" {
 		return openCPU(c, "the setting device says so")

@@ -14,36 +14,40 @@ import (
 // errNoAnswer: a device did not return. What it was given may still be used.
 var errNoAnswer = errors.New("the device does not answer")
 
-// Answered runs f, which waits for a device: its driver may hang. When ctx ends, f has some
-// time to return; without an answer its goroutine goes on, and the process must end.
-func Answered(ctx context.Context, while string, wait time.Duration, f func() error) error {
-	over := make(chan error, 1)
-	go func() { over <- f() }()
+// Answered returns what f does, which waits for a device: its driver may hang. When ctx ends, f
+// has some time to return; without an answer its goroutine goes on, and the process must end.
+func Answered[T any](ctx context.Context, while string, wait time.Duration, f func() (T, error)) (answer T, err error) {
+	type result struct {
+		answer T
+		err    error
+	}
+	over := make(chan result, 1)
+	go func() {
+		answer, err := f()
+		over <- result{answer, err}
+	}()
 	select {
-	case err := <-over:
-		return err
+	case r := <-over:
+		return r.answer, r.err
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-over:
-		return err
+	case r := <-over:
+		return r.answer, r.err
 	case <-time.After(wait):
-		return fmt.Errorf("interrupted while %s: %w: %w", while, errNoAnswer, context.Cause(ctx))
+		return answer, fmt.Errorf("interrupted while %s: %w: %w", while, errNoAnswer, context.Cause(ctx))
 	}
 }
 
-func (n *Node) openDevice(ctx context.Context) error {
-	err := Answered(ctx, "the device was opened", 0, func() (err error) {
-		n.opened, err = OpenDevice(n.Config())
+func (n *Node) openDevice(ctx context.Context) (err error) {
+	if n.opened, err = OpenDevice(ctx, n.Config()); err != nil {
 		return err
-	})
-	if err == nil {
-		told := context.AfterFunc(ctx, func() {
-			n.opt.Log.Warn().Stringer("limit", closeLimit).Msg("interrupted: the start ends when the device answers, or at the limit")
-		})
-		err = Answered(ctx, "the model was loaded", closeLimit, func() error { return n.load(ctx) })
-		told()
 	}
+	told := context.AfterFunc(ctx, func() {
+		n.opt.Log.Warn().Stringer("limit", closeLimit).Msg("interrupted: the start ends when the device answers, or at the limit")
+	})
+	defer told()
+	_, err = Answered(ctx, "the model was loaded", closeLimit, func() (struct{}, error) { return struct{}{}, n.load(ctx) })
 	n.silent = errors.Is(err, errNoAnswer)
 	return err
 }

@@ -90,7 +90,7 @@ func TestWhatFits(t *testing.T) {
 	held := func(dtype string) int64 {
 		with := *c
 		with.CPU.WeightDType = dtype
-		d, err := OpenDevice(&with)
+		d, err := OpenDevice(t.Context(), &with)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -334,14 +334,11 @@ func TestMutantsHaveAPlace(t *testing.T) {
 		m.text(t)
 		names[m.name()] = true
 	}
-	for name := range unseen {
-		if !names[name] {
-			t.Errorf("%s is listed as unseen, but there is no such mutant", name)
-		}
-	}
-	for name := range raced {
-		if !names[name] {
-			t.Errorf("%s is listed as a race, but there is no such mutant", name)
+	for _, list := range []map[string]string{unseen, raced} {
+		for name := range list {
+			if !names[name] {
+				t.Errorf("%s is listed, but no mutant has this name", name)
+			}
 		}
 	}
 }
