@@ -135,7 +135,7 @@ type EpochStarted struct {
 // are the requests in the step or the message that failed.
 //
 // With Requests it is about a part: one of several engines is down and has lost these
-// requests. The other engines and the epoch of dispatch continue.
+// requests. The suspects are among them. The other engines and the epoch of dispatch continue.
 type EpochEnded struct {
 	Header
 	Cause    string

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +27,7 @@ func linuxMemory(root fs.FS) (gpu.Memory, error) {
 	}
 	m := gpu.Memory{Source: "MemAvailable"}
 	m.Total, m.Available = field(info, "MemTotal:")<<10, field(info, "MemAvailable:")<<10
-	if m.Total <= 0 || m.Available <= 0 {
+	if m.Total <= 0 || !bytes.Contains(info, []byte("\nMemAvailable:")) {
 		return gpu.Memory{}, errors.New("cpu device: cannot determine the available memory: /proc/meminfo lacks MemTotal or MemAvailable; use Linux 3.14 or newer")
 	}
 	m = addressSpace(root, m)

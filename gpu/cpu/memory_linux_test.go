@@ -63,6 +63,9 @@ func TestLinuxMemory(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
 		}
 	}
+	if m, err := linuxMemory(fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 5 kB\nMemAvailable: 0 kB\n")}}); err != nil || m.Total != 5*kB || m.Available != 0 {
+		t.Errorf("a machine whose memory is all in use: %+v, %v", m, err)
+	}
 	if _, err := linuxMemory(fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 5 kB\n")}}); err == nil {
 		t.Error("a meminfo without MemAvailable is accepted")
 	}

@@ -35,6 +35,24 @@ func all[M any](sends []messages.Send) (list []M) {
 	return list
 }
 
+// An engine that fails can name requests that it no longer has, such as those of an old
+// report. One that has moved away is not suspected.
+func TestARequestThatMovedIsNotSuspected(t *testing.T) {
+	s := newScene(t, 2)
+	s.up(0, 1)
+	s.up(1, 1)
+	s.submit(1, 2, 3) // 1 and 3 on engine 0
+	s.submitAlone(9)  // 2 leaves engine 1
+	s.step(&messages.StepResults{Header: header(1, 1), Seq: 1, Ended: cancelled(2)})
+	if to := s.submit(2); to[2] != 0 {
+		t.Fatalf("request 2 goes to %v", to)
+	}
+	m := only[*messages.EpochEnded](t, s.step(&messages.EpochEnded{Header: header(1, 1), Suspects: []messages.RequestID{2, 9}}), messages.Intake)
+	if !slices.Equal(m.Suspects, []messages.RequestID{9}) || !slices.Equal(m.Requests, []messages.RequestID{9}) {
+		t.Errorf("intake gets %+v", m)
+	}
+}
+
 // A quarantined request gets one engine to itself. The requests of that engine move to the
 // other one, which goes on, and after its first token the engine is used as before.
 func TestAQuarantinedRequestGetsAnEngineToItself(t *testing.T) {

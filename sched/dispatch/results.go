@@ -84,9 +84,15 @@ func (c *Core) released(r *relayed) (moved []messages.RequestID) {
 	return moved
 }
 
-// giveBack returns requests to intake, which submits them again.
+// giveBack returns requests to intake, which submits them again. Only these are suspects: an
+// engine can also name one that has moved to another engine in the meantime.
 func (c *Core) giveBack(m *messages.EpochEnded, out *messages.Outbox) {
 	if len(m.Requests) > 0 {
+		lost := make(map[messages.RequestID]bool, len(m.Requests))
+		for _, id := range m.Requests {
+			lost[id] = true
+		}
+		m.Suspects = slices.DeleteFunc(m.Suspects, func(id messages.RequestID) bool { return !lost[id] })
 		c.seq++
 		m.Header, m.Seq = c.own, c.seq
 		out.ToIntake(m)
