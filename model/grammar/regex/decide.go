@@ -1,0 +1,164 @@
+package regex
+
+import "slices"
+
+// Questions about languages are answered by exploring derivatives, breadth
+// first. MaxStates bounds how many terms one question may look at.
+const MaxStates = 200_000
+
+// IsEmpty reports whether t holds no string. The answer is kept. It fails with
+// [ErrLimit] when more than [MaxStates] terms must be looked at, or the set is
+// full.
+func (s *Set) IsEmpty(t Term) (bool, error) {
+	if s.err != nil {
+		return false, s.err
+	}
+	if n := &s.nodes[t]; n.flags&(flagNullable|flagSeenFull) != 0 {
+		return false, nil
+	} else if n.flags&flagBoolean == 0 {
+		// The rules remove Nothing everywhere, so without intersection and
+		// complement only Nothing itself is empty.
+		return t == Nothing, nil
+	} else if n.flags&flagSeenEmpty != 0 {
+		return true, nil
+	}
+	path, all, err := s.explore(t)
+	if err != nil {
+		return false, err
+	}
+	if path == nil {
+		for _, t := range all {
+			s.nodes[t].flags |= flagSeenEmpty
+		}
+		return true, nil
+	}
+	for _, step := range path {
+		s.nodes[step.term].flags |= flagSeenFull
+	}
+	return false, nil
+}
+
+// step is a term on the way to a string, and the byte that leads on from it.
+type step struct {
+	term Term
+	next byte
+}
+
+// explore looks for the shortest string of t. path is nil if there is none,
+// and then all lists what can be reached.
+func (s *Set) explore(t Term) (path []step, all []Term, err error) {
+	type seen struct {
+		from int32
+		by   byte
+	}
+	at := map[Term]bool{t: true}
+	queue, info := []Term{t}, []seen{{-1, 0}}
+	for i := 0; i < len(queue); i++ {
+		u := queue[i]
+		if s.Nullable(u) {
+			path = []step{{u, 0}}
+			for j := int32(i); info[j].from >= 0; j = info[j].from {
+				path = append(path, step{queue[info[j].from], info[j].by})
+			}
+			slices.Reverse(path)
+			return path, nil, nil
+		}
+		_, reps := s.Classes(u)
+		for c, rep := range reps {
+			v := s.Derivative(u, rep)
+			if s.err != nil {
+				return nil, nil, s.err
+			}
+			if v == Nothing || at[v] || s.nodes[v].flags&flagSeenEmpty != 0 {
+				continue
+			}
+			at[v] = true
+			if len(queue) >= MaxStates {
+				return nil, nil, ErrLimit
+			}
+			queue = append(queue, v)
+			info = append(info, seen{int32(i), s.visible(u, c, rep)})
+		}
+	}
+	return nil, queue, nil
+}
+
+// visible returns a byte of class c that a person can read, if there is one.
+func (s *Set) visible(t Term, c int, rep byte) byte {
+	of, _ := s.Classes(t)
+	for b := byte(0x21); b < 0x7f; b++ {
+		if int(of[b]) == c {
+			return b
+		}
+	}
+	return rep
+}
+
+// Witness returns a shortest string of t; ok is false if there is none.
+func (s *Set) Witness(t Term) (text string, ok bool, err error) {
+	if s.err != nil {
+		return "", false, s.err
+	}
+	path, _, err := s.explore(t)
+	if err != nil || path == nil {
+		return "", false, err
+	}
+	out := make([]byte, 0, len(path))
+	for _, step := range path[:len(path)-1] {
+		out = append(out, step.next)
+	}
+	return string(out), true, nil
+}
+
+// Contains reports whether every string of b is in a.
+func (s *Set) Contains(a, b Term) (bool, error) { return s.IsEmpty(s.And(b, s.Not(a))) }
+
+// Disjoint reports whether no string is in both.
+func (s *Set) Disjoint(a, b Term) (bool, error) { return s.IsEmpty(s.And(a, b)) }
+
+// Finite reports whether t has at most max strings, and returns them in byte
+// order if so.
+func (s *Set) Finite(t Term, max int) (texts []string, ok bool, err error) {
+	if s.err != nil {
+		return nil, false, s.err
+	}
+	left := MaxStates
+	var walk func(t Term, prefix []byte) bool
+	walk = func(t Term, prefix []byte) bool {
+		if left--; left < 0 {
+			return false
+		}
+		if empty, e := s.IsEmpty(t); e != nil {
+			err = e
+			return false
+		} else if empty {
+			return true
+		}
+		if s.Nullable(t) {
+			if texts = append(texts, string(prefix)); len(texts) > max {
+				return false
+			}
+		}
+		if len(prefix) > 1<<16 {
+			return false
+		}
+		of, _ := s.Classes(t)
+		for b := range 256 {
+			// An unbounded language is found out by its number of strings, as
+			// every one found here extends to a member.
+			rep := s.partitions[s.classes(t)].reps[of[b]]
+			if d := s.Derivative(t, rep); d != Nothing && !walk(d, append(prefix, byte(b))) {
+				return false
+			}
+		}
+		return true
+	}
+	ok = walk(t, nil) && s.err == nil && err == nil
+	if !ok {
+		texts = nil
+	}
+	if s.err != nil {
+		err = s.err
+	}
+	return texts, ok, err
+}
