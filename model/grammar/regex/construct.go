@@ -56,7 +56,7 @@ func (s *Set) literal(text string, fresh bool) Term {
 	return s.intern(node{kind: kLit, a: id})
 }
 
-// text returns the only string of t where t is a literal or a single byte.
+// textOf returns the only string of t where t is a literal or a single byte.
 func (s *Set) textOf(t Term) (string, bool) {
 	n := &s.nodes[t]
 	switch n.kind {
@@ -220,6 +220,7 @@ func (s *Set) Not(t Term) Term {
 // flatten returns the sorted operands of terms, nested ones of kind k included.
 func (s *Set) flatten(k kind, terms []Term) []Term {
 	out := make([]Term, 0, len(terms)+4)
+	defer func() { s.work += len(out) }()
 	for _, t := range terms {
 		if s.nodes[t].kind == k {
 			out = append(out, s.operands(t)...)

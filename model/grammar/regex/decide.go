@@ -3,12 +3,15 @@ package regex
 import "slices"
 
 // Questions about languages are answered by exploring derivatives, breadth
-// first. MaxStates bounds how many terms one question may look at.
-const MaxStates = 200_000
+// first. MaxStates bounds how many terms one question may look at, and maxWork
+// how many operands of unions and intersections it may handle.
+const (
+	MaxStates = 200_000
+	maxWork   = 2_000_000
+)
 
 // IsEmpty reports whether t holds no string. The answer is kept. It fails with
-// [ErrLimit] when more than [MaxStates] terms must be looked at, or the set is
-// full.
+// [ErrLimit] when too much must be looked at, or the set is full.
 func (s *Set) IsEmpty(t Term) (bool, error) {
 	if s.err != nil {
 		return false, s.err
@@ -52,6 +55,7 @@ func (s *Set) explore(t Term) (path []step, all []Term, err error) {
 		by   byte
 	}
 	at := map[Term]bool{t: true}
+	until := s.work + maxWork
 	queue, info := []Term{t}, []seen{{-1, 0}}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
@@ -73,7 +77,7 @@ func (s *Set) explore(t Term) (path []step, all []Term, err error) {
 				continue
 			}
 			at[v] = true
-			if len(queue) >= MaxStates {
+			if len(queue) >= MaxStates || s.work > until {
 				return nil, nil, ErrLimit
 			}
 			queue = append(queue, v)

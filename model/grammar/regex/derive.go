@@ -10,7 +10,21 @@ type partition struct {
 // derivative. of maps a byte to its class, reps a class to its smallest byte.
 // Both belong to the set and do not change.
 func (s *Set) Classes(t Term) (of *[256]uint8, reps []byte) {
-	p := &s.partitions[s.classes(t)]
+	p := s.partitions[s.classes(t)]
+	return &p.of, p.reps
+}
+
+// CommonClasses returns the coarsest partition that serves all terms, as
+// Classes does for one.
+func (s *Set) CommonClasses(terms []Term) (of *[256]uint8, reps []byte) {
+	if len(terms) == 0 {
+		terms = []Term{Nothing}
+	}
+	id := s.classes(terms[0])
+	for _, t := range terms[1:] {
+		id = s.meet(id, s.classes(t))
+	}
+	p := s.partitions[id]
 	return &p.of, p.reps
 }
 
@@ -21,7 +35,7 @@ func (s *Set) partition(of *[256]uint8) int32 {
 	for i := range to {
 		to[i] = -1
 	}
-	var p partition
+	p := &partition{}
 	for b, c := range of {
 		if to[c] < 0 {
 			to[c] = int16(len(p.reps))
@@ -61,7 +75,7 @@ func (s *Set) meet(a, b int32) int32 {
 	}
 	var of [256]uint8
 	ids := map[[2]uint8]uint8{}
-	pa, pb := &s.partitions[a], &s.partitions[b]
+	pa, pb := s.partitions[a], s.partitions[b]
 	for i := range of {
 		pair := [2]uint8{pa.of[i], pb.of[i]}
 		id, ok := ids[pair]
@@ -126,7 +140,7 @@ func (s *Set) classesOfList(t Term) int32 {
 		}
 		seen[id] = true
 		ids := map[[2]uint8]uint8{}
-		p := &s.partitions[id]
+		p := s.partitions[id]
 		for b := range of {
 			pair := [2]uint8{of[b], p.of[b]}
 			c, ok := ids[pair]
@@ -153,7 +167,7 @@ func (s *Set) Derivative(t Term, b byte) Term {
 	if s.err != nil {
 		return Nothing
 	}
-	p := &s.partitions[s.classes(t)]
+	p := s.partitions[s.classes(t)]
 	c := int(p.of[b])
 	row := s.nodes[t].row
 	if row < 0 {

@@ -52,7 +52,7 @@ func (p *parser) follow(e expr, k conts) conts {
 			c.start = c.inside
 			return c
 		}
-		c.start = s.concat(s.notEmpty(e.t), k.inside)
+		c.start = s.concat(s.NotEmpty(e.t), k.inside)
 		if s.Nullable(e.t) {
 			c.start = s.Or(c.start, k.start)
 		}
@@ -83,8 +83,8 @@ func (p *parser) follow(e expr, k conts) conts {
 	panic("regex: unknown expression")
 }
 
-// notEmpty returns t without the empty string.
-func (s *Set) notEmpty(t Term) Term {
+// NotEmpty returns t without the empty string.
+func (s *Set) NotEmpty(t Term) Term {
 	if !s.Nullable(t) {
 		return t
 	}

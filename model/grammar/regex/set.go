@@ -1,9 +1,6 @@
 package regex
 
-import (
-	"errors"
-	"hash/maphash"
-)
+import "errors"
 
 // Term names a regular language of a [Set]. Terms of different sets have
 // nothing to do with each other, the three constants apart.
@@ -92,13 +89,13 @@ type Set struct {
 	litID map[string]int32
 	text  int // bytes of literals
 
-	partitions []partition
+	partitions []*partition
 	partID     map[[256]uint8]int32
 	meets      map[[2]int32]int32
 	trans      []Term // -1: not computed
 
-	seed maphash.Seed
-	all  Term // Repeat would otherwise look it up
+	all  Term // the one-byte strings
+	work int  // operands handled so far, a measure of time
 }
 
 const (
