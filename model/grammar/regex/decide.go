@@ -41,6 +41,17 @@ func (s *Set) IsEmpty(t Term) (bool, error) {
 	return false, nil
 }
 
+// AtMostEmpty reports whether t holds no string but the empty one.
+func (s *Set) AtMostEmpty(t Term) (bool, error) {
+	switch {
+	case t == Nothing || t == Empty:
+		return true, s.err
+	case s.nodes[t].flags&flagBoolean == 0:
+		return false, s.err
+	}
+	return s.IsEmpty(s.NotEmpty(t))
+}
+
 // step is a term on the way to a string, and the byte that leads on from it.
 type step struct {
 	term Term

@@ -126,6 +126,9 @@ func NewSet(limits Limits) *Set {
 // Err is nil, or why terms of this set can no longer be believed.
 func (s *Set) Err() error { return s.err }
 
+// Limits returns the limits that hold, defaults filled in.
+func (s *Set) Limits() Limits { return s.limits }
+
 // Len returns the number of terms.
 func (s *Set) Len() int { return len(s.nodes) }
 
