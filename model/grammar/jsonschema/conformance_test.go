@@ -1,0 +1,205 @@
+package jsonschema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-engine/troupe/model/grammar/cfg"
+	"github.com/troupe-engine/troupe/model/grammar/earley"
+	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
+	"github.com/troupe-engine/troupe/testkit/conformance"
+	"github.com/ulikunitz/xz"
+)
+
+// benchCase is a line of maskbench.jsonl.
+type benchCase struct {
+	Name       string          `json:"name"`
+	LLGuidance string          `json:"llguidance"`
+	Schema     json.RawMessage `json:"schema"`
+	Tests      []struct {
+		Valid bool            `json:"valid"`
+		Data  json.RawMessage `json:"data"`
+	} `json:"tests"`
+}
+
+// xzLines reads the JSON values of a compressed file.
+func xzLines[V any](t *testing.T, file string) []V {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []V
+	for d := json.NewDecoder(r); ; {
+		var v V
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v)
+	}
+}
+
+// layouts are the ways in which an instance is written.
+func layouts(t *testing.T, data []byte) []string {
+	t.Helper()
+	var compact, indented bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Indent(&indented, data, "", "    "); err != nil {
+		t.Fatal(err)
+	}
+	var spaced strings.Builder
+	inString, escaped := false, false
+	for _, b := range compact.Bytes() {
+		spaced.WriteByte(b)
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped, inString = b == '\\', b != '"'
+		case b == '"':
+			inString = true
+		case b == ',' || b == ':':
+			spaced.WriteByte(' ')
+		}
+	}
+	return []string{compact.String(), spaced.String(), indented.String()}
+}
+
+// recogniser reads texts by a grammar.
+type recogniser struct{ *earley.Automaton }
+
+func newRecogniser(t *testing.T, g *cfg.Grammar) recogniser {
+	t.Helper()
+	a, err := earley.New(g, earley.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recogniser{a}
+}
+
+func (r *recogniser) accepts(t *testing.T, text string) bool {
+	t.Helper()
+	c := r.Start()
+	for i := 0; i < len(text); i++ {
+		next, err := r.Next(c, text[i])
+		if errors.Is(err, earley.ErrFull) {
+			fresh, err := r.Fresh()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err = fresh.Import(r.Automaton, c); err != nil {
+				t.Fatal(err)
+			}
+			r.Automaton = fresh
+			next, err = r.Next(c, text[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			c = next
+		} else if err != nil {
+			t.Fatalf("at byte %d of %.200q: %v", i, text, err)
+		} else {
+			c = next
+		}
+		if c == nil {
+			return false
+		}
+	}
+	return c.CanEnd()
+}
+
+// tally counts names.
+type tally map[string]int
+
+func (c tally) log(t *testing.T, title string) {
+	t.Helper()
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int { return c[b] - c[a] })
+	var b strings.Builder
+	for _, n := range names {
+		b.WriteString("\n\t")
+		b.WriteString(n)
+		b.WriteString(": ")
+		b.WriteString(json.Number(itoa(c[n])).String())
+	}
+	t.Logf("%s%s", title, b.String())
+}
+
+func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
+
+func keywordOf(err error) string {
+	var e *jsonschema.Error
+	if errors.As(err, &e) {
+		return e.Keyword
+	}
+	return "?"
+}
+
+func TestConformanceMaskBench(t *testing.T) {
+	cases := xzLines[benchCase](t, conformance.Path(t, "structured", "maskbench.jsonl.xz"))
+	passed, refused, byKeyword := tally{}, 0, tally{}
+	rejects, accepts := 0, 0
+	slowest, worst := time.Duration(0), ""
+	for i, c := range cases {
+		if testing.Short() && i%10 != 0 {
+			continue
+		}
+		start := time.Now()
+		g, _, err := jsonschema.Grammar(c.Schema, jsonschema.Options{})
+		if d := time.Since(start); d > slowest {
+			slowest, worst = d, c.Name
+		}
+		if err != nil {
+			refused++
+			byKeyword[keywordOf(err)]++
+			if os.Getenv("REFUSED") != "" {
+				t.Logf("refused %s (llg %s): %v", c.Name, c.LLGuidance, err)
+			}
+			continue
+		}
+		r := newRecogniser(t, g)
+		bad, wrong := false, false
+		for j, test := range c.Tests {
+			for k, text := range layouts(t, test.Data) {
+				if got := r.accepts(t, text); got != test.Valid {
+					if test.Valid {
+						bad = true
+						t.Logf("REJECTS valid %s test %d layout %d (llg %s)", c.Name, j, k, c.LLGuidance)
+					} else {
+						wrong = true
+						t.Logf("ACCEPTS invalid %s test %d layout %d (llg %s)", c.Name, j, k, c.LLGuidance)
+					}
+					break
+				}
+			}
+		}
+		switch {
+		case wrong:
+			accepts++
+		case bad:
+			rejects++
+		default:
+			passed[c.LLGuidance]++
+		}
+	}
+	passed.log(t, "passed, by what LLGuidance makes of them")
+	byKeyword.log(t, "refused, by keyword")
+	t.Logf("passed %d, refused %d, reject a valid instance %d, accept an invalid one %d; slowest compilation %v (%s)",
+		passed["pass"]+passed["refused"]+passed["wrong"], refused, rejects, accepts, slowest, worst)
+}

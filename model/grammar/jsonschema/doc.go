@@ -1,0 +1,2 @@
+// Package jsonschema compiles JSON Schema into grammars.
+package jsonschema
