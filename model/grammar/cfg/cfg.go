@@ -28,6 +28,10 @@ func (s Symbol) IsTerminal() bool { return s < 0 }
 type Terminal struct {
 	Term  regex.Term // unused for a token
 	Token int32      // id in the vocabulary; -1 for a regular language
+	// Lazy: where this terminal ends, every other one that began in the same
+	// place is given up. It is how a call that begins in the middle of free
+	// text is told from that text.
+	Lazy bool
 }
 
 // Rule is one alternative of a nonterminal.
@@ -81,6 +85,7 @@ type Builder struct {
 	rules    []Rule
 	terms    []Terminal
 	byTerm   map[regex.Term]Symbol
+	byLazy   map[regex.Term]Symbol
 	byToken  map[int32]Symbol
 	optional map[Symbol]Symbol
 	star     map[Symbol]Symbol
@@ -91,7 +96,7 @@ func New(set *regex.Set, limits Limits) *Builder {
 	if limits.Symbols == 0 {
 		limits.Symbols = 2_000_000
 	}
-	return &Builder{Set: set, limits: limits, byTerm: map[regex.Term]Symbol{}, byToken: map[int32]Symbol{},
+	return &Builder{Set: set, limits: limits, byTerm: map[regex.Term]Symbol{}, byLazy: map[regex.Term]Symbol{}, byToken: map[int32]Symbol{},
 		optional: map[Symbol]Symbol{}, star: map[Symbol]Symbol{}}
 }
 
@@ -122,6 +127,19 @@ func (b *Builder) Terminal(t regex.Term) Symbol {
 	}
 	s := b.newTerminal(Terminal{Term: t, Token: -1})
 	b.byTerm[t] = s
+	return s
+}
+
+// Lazy returns the symbol of a terminal that ends at its first end: of t, the
+// strings count that have no shorter string of t as their beginning. See
+// [Terminal] for what else it means.
+func (b *Builder) Lazy(t regex.Term) Symbol {
+	t = b.Set.And(t, b.Set.Not(b.Set.Concat(t, b.Set.Repeat(b.Set.OneOf(regex.AllBytes), 1, regex.Unbounded))))
+	s, ok := b.byLazy[t]
+	if !ok {
+		s = b.newTerminal(Terminal{Term: t, Token: -1, Lazy: true})
+		b.byLazy[t] = s
+	}
 	return s
 }
 
@@ -250,4 +268,39 @@ func (b *Builder) exactly(s Symbol, count int, each func(int, Symbol)) Symbol {
 		}
 	}
 	return last
+}
+
+// Error is a grammar's source that cannot be taken.
+type Error struct {
+	At     string // "line 3, column 7", or a JSON pointer; may be empty
+	Reason string
+	Remedy string // what to write in its place; may be empty
+}
+
+func (e *Error) Error() string {
+	text := e.Reason
+	if e.At != "" {
+		text = e.At + ": " + text
+	}
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// Errorf returns an [*Error] at a byte of source.
+func Errorf(source string, at int, format string, args ...any) *Error {
+	return &Error{At: Position(source, at), Reason: fmt.Sprintf(format, args...)}
+}
+
+// Position names a byte of source by line and column, both from 1; columns are
+// counted in bytes.
+func Position(source string, at int) string {
+	line, column := 1, 1
+	for i := 0; i < at && i < len(source); i++ {
+		if column++; source[i] == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return fmt.Sprintf("line %d, column %d", line, column)
 }

@@ -224,3 +224,17 @@ func (a *Automaton) NextToken(c *Config, token int32) (*Config, error) {
 	}
 	return nil, nil
 }
+
+// HasTokens reports whether a special token is allowed here.
+func (c *Config) HasTokens() bool { return len(c.tokens) > 0 }
+
+// ClassSize returns how many bytes are in the class of b.
+func (c *Config) ClassSize(b byte) int {
+	n := 0
+	for _, k := range c.class {
+		if k == c.class[b] {
+			n++
+		}
+	}
+	return n
+}

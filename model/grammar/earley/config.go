@@ -12,9 +12,16 @@ import (
 func (a *Automaton) step(c *Config, b byte) (*Config, error) {
 	var kernel []item
 	var threads []thread
+	lazy, isLazy := a.lazyRows(c, b)
 	for _, t := range c.threads {
 		d := a.set.Derivative(t.term, b)
 		if d == regex.Nothing {
+			continue
+		}
+		if isLazy && slices.Contains(lazy, t.row) {
+			if a.g.Terminals[t.terminal].Lazy && a.set.Nullable(d) {
+				kernel = a.advance(kernel, t.row, t.terminal)
+			}
 			continue
 		}
 		if a.set.Nullable(d) {
@@ -44,6 +51,17 @@ func (a *Automaton) step(c *Config, b byte) (*Config, error) {
 		return nil, nil
 	}
 	return a.config(row, threads)
+}
+
+// lazyRows returns the rows of c in which a lazy terminal ends with b. any:
+// there is one.
+func (a *Automaton) lazyRows(c *Config, b byte) (rows []int32, any bool) {
+	for _, t := range c.threads {
+		if a.g.Terminals[t.terminal].Lazy && a.set.Nullable(a.set.Derivative(t.term, b)) {
+			rows = append(rows, t.row)
+		}
+	}
+	return rows, len(rows) > 0
 }
 
 // regexError: a full set is a full automaton. Otherwise one question was too

@@ -12,6 +12,8 @@ type Options struct {
 	// Lenient leaves out keywords that cannot be kept, and lists them, instead
 	// of refusing the schema. A schema that is invalid is refused all the same.
 	Lenient bool
+	// Dialect is the "$schema" of schemas that have none. Empty: draft 2020-12.
+	Dialect string
 	// Remotes maps addresses, without fragment, to schemas that "$ref" may
 	// name. Nothing is ever fetched.
 	Remotes map[string][]byte
@@ -132,6 +134,9 @@ func newCompiler(b *cfg.Builder, root *value, options Options, limits Limits, le
 	c.docs = documents{
 		byAddress: map[string]*resource{}, byRoot: map[*value]*resource{}, address: map[*value]string{},
 		remotes: options.Remotes, limits: readLimits{limits.Bytes, limits.Values, limits.Depth}, fallback: draft2020,
+	}
+	if d, ok := draftOf(options.Dialect); ok {
+		c.docs.fallback = d
 	}
 	c.docs.add(root, "")
 	c.tracking = c.docs.unevaluated

@@ -41,19 +41,38 @@ func (c *compiler) provedEmpty(x expr) bool {
 	case n.empty != emptyUnknown, c.depth >= emptyDepth, n.busy:
 		return false
 	}
-	c.depth++
-	defer func() { c.depth-- }()
 	c.work(1)
+	verdict, known := c.probe(x)
+	if known && (verdict == emptyProved || c.depth == 0) {
+		c.nodes[x].empty = verdict
+	} else {
+		c.nodes[x].empty = emptyUnknown // deeper down less is looked at
+	}
+	return verdict == emptyProved
+}
+
+// unfinished ends a probe that needs a shape which is only being found out.
+type unfinished struct{}
+
+// probe looks for a contradiction in x. known is false where it could not look.
+func (c *compiler) probe(x expr) (verdict emptiness, known bool) {
+	c.depth++
+	depth := c.depth
+	defer func() {
+		c.depth = depth - 1
+		if p := recover(); p != nil {
+			if _, ours := p.(unfinished); !ours {
+				panic(p)
+			}
+			verdict, known = emptyNotProved, false
+		}
+	}()
 	s := c.shape(x)
 	c.nodes[x].empty = emptyBusy
-	verdict := emptyNotProved
 	if c.emptyShape(s) {
-		verdict = emptyProved
-	} else if c.depth > 1 {
-		verdict = emptyUnknown // deeper down less was looked at
+		return emptyProved, true
 	}
-	c.nodes[x].empty = verdict
-	return verdict == emptyProved
+	return emptyNotProved, true
 }
 
 func (c *compiler) emptyShape(s *shape) bool {

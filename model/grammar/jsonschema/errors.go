@@ -21,6 +21,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (at %s)", e.Keyword, e.Reason, at)
 }
 
+// Unsatisfiable reports whether the schema is refused because no value fulfils it.
+func (e *Error) Unsatisfiable() bool { return e.Reason == contradiction }
+
 // place is a keyword of a schema.
 type place struct {
 	at      *value

@@ -53,10 +53,17 @@ func (c *compiler) shape(x expr) *shape {
 		return n.shape
 	}
 	if n.busy {
+		if c.depth > 0 {
+			panic(unfinished{})
+		}
 		c.refuse(n.at, "$ref", "the schema refers to itself and says nothing else")
 	}
 	c.nodes[x].busy = true
 	here, keyword := c.here, c.keyword
+	defer func() {
+		c.here, c.keyword = here, keyword
+		c.nodes[x].busy = false
+	}()
 	var s *shape
 	switch n.op {
 	case opEverything:
@@ -81,8 +88,6 @@ func (c *compiler) shape(x expr) *shape {
 	case opNot:
 		s = c.subtract(c.anyShape(), c.shape(n.subs[0]))
 	}
-	c.here, c.keyword = here, keyword
-	c.nodes[x].busy = false
 	c.nodes[x].shape = s
 	return s
 }

@@ -143,7 +143,7 @@ func (p *parser) repeat(e expr, lo, hi, at int) (expr, error) {
 	t, ok := e.(plain)
 	if ok {
 		if hi > 1 || lo > 1 {
-			if size := p.set.spread(t.t); size > 1 && size*max(lo, hi) > p.maxSize {
+			if size := p.set.Spread(t.t); size > 1 && size*max(lo, hi) > p.maxSize {
 				return nil, p.fail(at, "nested counted repetitions are too large", "use smaller bounds, or * or + for one of them")
 			}
 		}
@@ -164,9 +164,9 @@ func (p *parser) repeat(e expr, lo, hi, at int) (expr, error) {
 	return sequence(append(list, tail)), nil
 }
 
-// spread estimates how many positions of a counted repetition of t can be
+// Spread estimates how many positions of a counted repetition of t can be
 // under way at the same time: 1 where the length of t does not vary.
-func (s *Set) spread(t Term) int {
+func (s *Set) Spread(t Term) int {
 	const most = 1 << 30
 	cache := map[Term]int{}
 	var of func(t Term) int
