@@ -11,7 +11,7 @@ import (
 // is in no table of this file is an annotation, as JSON Schema has it.
 var formatPatterns = map[string]string{
 	"date":                  `^` + datePattern + `$`,
-	"duration":              `^P(?!$)(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?)$`,
+	"duration":              `^P(\d+W|(\d+Y(\d+M(\d+D)?)?|\d+M(\d+D)?|\d+D)(` + timePattern + `)?|` + timePattern + `)$`,
 	"ipv4":                  `^` + ipv4 + `$`,
 	"ipv6":                  `^` + ipv6 + `$`,
 	"json-pointer":          `^(/([^~/]|~[01])*)*$`,
@@ -21,16 +21,18 @@ var formatPatterns = map[string]string{
 	"uri-reference":         `^(` + uriPattern("", "") + `|` + relativePattern("", "") + `)$`,
 	"iri":                   `^` + uriPattern(ucsChars, privateChars) + `$`,
 	"iri-reference":         `^(` + uriPattern(ucsChars, privateChars) + `|` + relativePattern(ucsChars, privateChars) + `)$`,
-	"uri-template":          `^([^\x00-\x20"'<>\\^` + "`" + `{|}%\x7f-\x9f]|%[0-9a-fA-F]{2}|\{[+#./;?&=,!@|]?` + varSpec + `(,` + varSpec + `)*\})*$`,
+	"uri-template":          `^([^\x00-\x20"<>\\^` + "`" + `{|}%\x7f-\x9f]|%[0-9a-fA-F]{2}|\{[+#./;?&=,!@|]?` + varSpec + `(,` + varSpec + `)*\})*$`,
 }
 
 // refusedFormats are known, but no term tells them exactly.
 var refusedFormats = map[string]string{
+	"idn-email":    "the host names in it follow tables of characters that are not built in",
 	"idn-hostname": "internationalised host names follow tables of characters that are not built in",
 	"regex":        "regular expressions are not a regular language",
 }
 
 const (
+	timePattern = `T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S)`
 	datePattern = `(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))` +
 		`|(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)`
 	byteDecimal  = `(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
@@ -107,8 +109,8 @@ func (s *speller) format(name string) (t regex.Term, known bool, err error) {
 		t = s.set.Concat(s.must(`^`+datePattern+`[Tt]$`), s.clock())
 	case "hostname":
 		t = s.hostname()
-	case "email", "idn-email":
-		t = s.email(name == "idn-email")
+	case "email":
+		t = s.email()
 	default:
 		return s.free, false, nil
 	}
@@ -150,13 +152,9 @@ func (s *speller) hostname() regex.Term {
 
 // email is a mailbox of RFC 5321 with local parts of at most 64 characters and
 // no escapes in quoted ones.
-func (s *speller) email(international bool) regex.Term {
-	more := ""
-	if international {
-		more = ucsChars
-	}
-	atom := "[A-Za-z0-9!#$%&'*+/=?^_`{|}~" + more + "-]+"
-	local := s.set.And(s.must(`^(`+atom+`(\.`+atom+`)*|"[ !#-\[\]-~`+more+`]*")$`), s.must(`^[^]{1,64}$`))
+func (s *speller) email() regex.Term {
+	atom := "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+	local := s.set.And(s.must(`^(`+atom+`(\.`+atom+`)*|"[ !#-\[\]-~]*")$`), s.must(`^[^]{1,64}$`))
 	domain := s.set.Or(s.hostname(), s.must(`^\[(`+ipv4+`|IPv6:`+ipv6+`)\]$`))
 	return s.set.And(s.set.Concat(local, s.literal("@"), domain), s.must(`^.{1,254}$`))
 }
