@@ -7,7 +7,10 @@ import (
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/gbnf"
+	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
+	"github.com/troupe-engine/troupe/model/grammar/lark"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
+	"github.com/troupe-engine/troupe/model/grammar/tags"
 	"github.com/troupe-engine/troupe/model/grammar/vocab"
 )
 
@@ -15,6 +18,10 @@ import (
 type Kind string
 
 const (
+	// JSONSchema: JSON that a schema describes, see package jsonschema.
+	JSONSchema Kind = "json_schema"
+	// JSON: any JSON. Its text is empty.
+	JSON Kind = "json"
 	// Regex: a regular expression that the whole text matches.
 	Regex Kind = "regex"
 	// EBNF: as SGLang and XGrammar take it, start symbol root.
@@ -50,16 +57,32 @@ func Compile(src Source, v *vocab.Vocabulary, limits Limits) (*Grammar, error) {
 }
 
 func build(b *cfg.Builder, src Source, v *vocab.Vocabulary) (cfg.Symbol, error) {
+	inner := func(text []byte) (cfg.Symbol, error) { return schema(b, text) }
 	switch src.Kind {
+	case JSONSchema:
+		return schema(b, []byte(src.Text))
+	case JSON:
+		return schema(b, []byte("true"))
 	case Regex:
 		t, err := b.Set.Parse(src.Text, regex.Options{})
 		return b.Terminal(t), err
 	case EBNF, GBNF:
 		return gbnf.Compile(b, src.Text, gbnf.Options{Root: "root", Token: v.Special, EmptyAlternatives: src.Kind == GBNF})
+	case Lark:
+		return lark.Compile(b, src.Text, lark.Options{Token: v.Special, JSON: inner})
+	case Tags:
+		return tags.Compile(b, []byte(src.Text), tags.Options{Token: v.Special, JSON: inner,
+			Grammar: func(text string) (cfg.Symbol, error) { return build(b, Source{EBNF, text}, v) }})
 	case Choice:
 		return choices(b, src.Text)
 	}
-	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use regex, ebnf, gbnf or choice"}
+	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use json_schema, json, regex, ebnf, gbnf, lark, structural_tag or choice"}
+}
+
+// schema compiles a JSON schema, strictly.
+func schema(b *cfg.Builder, text []byte) (cfg.Symbol, error) {
+	s, _, err := jsonschema.Compile(b, text, jsonschema.Options{})
+	return s, err
 }
 
 // choices reads a JSON array of strings.

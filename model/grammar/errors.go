@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/earley"
+	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
 )
 
@@ -53,6 +54,7 @@ func asError(err error) *Error {
 	var own *Error
 	var source *cfg.Error
 	var syntax *regex.SyntaxError
+	var schema *jsonschema.Error
 	var empty *cfg.EmptyError
 	switch {
 	case errors.As(err, &own):
@@ -61,6 +63,15 @@ func asError(err error) *Error {
 		return &Error{Invalid, source.At, source.Reason, source.Remedy}
 	case errors.As(err, &syntax):
 		return &Error{Invalid, "", syntax.Error(), ""}
+	case errors.As(err, &schema):
+		e := &Error{Unsupported, schema.Pointer, schema.Reason, ""}
+		if schema.Keyword != "" {
+			e.Reason = schema.Keyword + ": " + schema.Reason
+		}
+		if schema.Unsatisfiable() {
+			e.Kind = Unsatisfiable
+		}
+		return e
 	case errors.As(err, &empty):
 		return &Error{Unsatisfiable, "", err.Error(), "loosen the grammar"}
 	case errors.Is(err, regex.ErrLimit), errors.Is(err, cfg.ErrLimit):

@@ -38,6 +38,10 @@ type (
 	}
 	// Symbol is a part of the grammar that was built by other means.
 	Symbol struct{ Symbol cfg.Symbol }
+	// And is the texts that are in all of them, which must be regular.
+	And []Expr
+	// Not is the texts that are not in Of, which must be regular.
+	Not struct{ Of Expr }
 	// Lazy ends where it can. What it holds must be regular.
 	Lazy struct {
 		Of Expr
@@ -54,6 +58,7 @@ type Rules struct {
 	terms   map[string]regex.Term
 	symbols map[string]cfg.Symbol
 	forward []forward
+	known   func(name string) bool // in place of defs, where set
 }
 
 type state uint8
@@ -123,17 +128,27 @@ type forward struct {
 	symbol cfg.Symbol
 }
 
+// Check finds names in e that known does not know.
+func (r *Rules) Check(e Expr, known func(name string) bool) error {
+	only := &Rules{source: r.source, known: known}
+	return only.check(e)
+}
+
 // check finds names that do not exist.
 func (r *Rules) check(e Expr) error {
 	switch e := e.(type) {
 	case Ref:
-		if !r.Defined(e.Name) {
+		if r.known != nil && !r.known(e.Name) || r.known == nil && !r.Defined(e.Name) {
 			return cfg.Errorf(r.source, e.At, "unknown name %q", e.Name)
 		}
 	case Seq:
 		return r.checkAll(e)
 	case Alt:
 		return r.checkAll(e)
+	case And:
+		return r.checkAll(e)
+	case Not:
+		return r.check(e.Of)
 	case Rep:
 		return r.check(e.Of)
 	case Lazy:
@@ -174,6 +189,10 @@ func (r *Rules) IsRegular(e Expr) bool {
 		return r.allRegular(e)
 	case Alt:
 		return r.allRegular(e)
+	case And:
+		return r.allRegular(e)
+	case Not:
+		return r.IsRegular(e.Of)
 	case Rep:
 		return r.IsRegular(e.Of)
 	}
@@ -208,6 +227,12 @@ func (r *Rules) Term(e Expr) (regex.Term, error) {
 	case Alt:
 		list, err := r.termsOf(e)
 		return s.Or(list...), err
+	case And:
+		list, err := r.termsOf(e)
+		return s.And(list...), err
+	case Not:
+		t, err := r.Term(e.Of)
+		return s.And(AnyText(s), s.Not(t)), err
 	case Rep:
 		t, err := r.Term(e.Of)
 		if err != nil {
@@ -246,6 +271,8 @@ func (r *Rules) symbol(e Expr) (cfg.Symbol, error) {
 		}
 		t, err := r.Term(e.Of)
 		return r.b.Lazy(t), err
+	case And, Not:
+		return 0, &cfg.Error{Reason: "& and ~ take regular parts only: nothing that refers to itself, and no special tokens"}
 	case Ref:
 		if s, ok := r.symbols[e.Name]; ok {
 			return s, nil
