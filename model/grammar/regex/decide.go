@@ -25,7 +25,7 @@ func (s *Set) IsEmpty(t Term) (bool, error) {
 	} else if n.flags&flagSeenEmpty != 0 {
 		return true, nil
 	}
-	path, all, err := s.explore(t)
+	path, all, err := s.explore(t, true)
 	if err != nil {
 		return false, err
 	}
@@ -58,9 +58,16 @@ type step struct {
 	next byte
 }
 
+// isFull reports whether t is known to hold a string.
+func (s *Set) isFull(t Term) bool {
+	n := &s.nodes[t]
+	return n.flags&(flagNullable|flagSeenFull) != 0 || n.flags&flagBoolean == 0 && t != Nothing
+}
+
 // explore looks for the shortest string of t. path is nil if there is none,
-// and then all lists what can be reached.
-func (s *Set) explore(t Term) (path []step, all []Term, err error) {
+// and then all lists what can be reached. any: the path may end where it is
+// known that a string follows.
+func (s *Set) explore(t Term, any bool) (path []step, all []Term, err error) {
 	type seen struct {
 		from int32
 		by   byte
@@ -70,7 +77,7 @@ func (s *Set) explore(t Term) (path []step, all []Term, err error) {
 	queue, info := []Term{t}, []seen{{-1, 0}}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
-		if s.Nullable(u) {
+		if s.Nullable(u) || any && s.isFull(u) {
 			path = []step{{u, 0}}
 			for j := int32(i); info[j].from >= 0; j = info[j].from {
 				path = append(path, step{queue[info[j].from], info[j].by})
@@ -93,6 +100,10 @@ func (s *Set) explore(t Term) (path []step, all []Term, err error) {
 			}
 			queue = append(queue, v)
 			info = append(info, seen{int32(i), s.visible(u, c, rep)})
+			if any && s.isFull(v) {
+				i = len(queue) - 2 // look at it next
+				break
+			}
 		}
 	}
 	return nil, queue, nil
@@ -114,7 +125,7 @@ func (s *Set) Witness(t Term) (text string, ok bool, err error) {
 	if s.err != nil {
 		return "", false, s.err
 	}
-	path, _, err := s.explore(t)
+	path, _, err := s.explore(t, false)
 	if err != nil || path == nil {
 		return "", false, err
 	}
