@@ -201,6 +201,9 @@ func (p *parser) number() (int, bool) {
 
 func (p *parser) atom() (rules.Expr, error) {
 	at := p.pos
+	if at >= len(p.text) {
+		return nil, p.fail(at, "the rule ends where something is expected")
+	}
 	switch c := p.text[at]; {
 	case c == '"':
 		_, e, err := p.quoted()
@@ -463,14 +466,7 @@ func (p *parser) grammarInside(at int) (rules.Expr, error) {
 	if p.nested >= maxNested {
 		return nil, p.fail(at, "grammars nest deeper than %d", maxNested)
 	}
-	// Blanks in front keep the positions of errors.
-	blank := strings.Map(func(r rune) rune {
-		if r == '\n' {
-			return r
-		}
-		return ' '
-	}, p.text[:begin])
-	s, err := compile(p.b, blank+text, p.o, p.nested+1)
+	s, err := compile(p.b, p.text[:begin+len(text)], begin, p.o, p.nested+1)
 	return p.part(rules.Symbol{Symbol: s}), err
 }
 

@@ -38,11 +38,12 @@ const (
 // Compile adds the grammar to b and returns its start symbol. Errors in the
 // source are [*cfg.Error].
 func Compile(b *cfg.Builder, source string, o Options) (cfg.Symbol, error) {
-	return compile(b, source, o, 0)
+	return compile(b, source, 0, o, 0)
 }
 
-func compile(b *cfg.Builder, source string, o Options, nested int) (cfg.Symbol, error) {
-	p := &parser{b: b, text: source, o: o, rules: rules.New(b, source), nested: nested,
+// compile reads the grammar that begins at byte begin of source.
+func compile(b *cfg.Builder, source string, begin int, o Options, nested int) (cfg.Symbol, error) {
+	p := &parser{b: b, text: source, pos: begin, o: o, rules: rules.New(b, source), nested: nested,
 		heads: map[string]*head{}, instances: map[string]bool{}}
 	if err := p.grammar(); err != nil {
 		return 0, err

@@ -122,7 +122,7 @@ func FuzzCompile(f *testing.F) {
 	for _, s := range []string{
 		"start: a (\",\" a)* -> list\na[lazy, capture=\"x\"]: /x/i \"b\"..\"c\"", "%import common (INT, WS)\n%ignore WS\nstart: INT~2..3 [\"b\"]{,2}",
 		"start: %lark { start: \"}\" } %regex {\"substring_chars\": \"ab\"} <|tool|>", "start: p::0x1\np::_: \"a\" p::set_bit(1) %if and(lt(_, 3), not(bit_clear([0:2])))",
-		"A: ~\"a\" & /b/\nstart: A",
+		"A: ~\"a\" & /b/\nstart: A", "A:0~",
 	} {
 		f.Add(s)
 	}

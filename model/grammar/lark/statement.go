@@ -25,6 +25,9 @@ func (p *parser) statement() error {
 	return p.skipBody()
 }
 
+// maxAttributes bounds the attributes of a rule, in bytes.
+const maxAttributes = 500
+
 // header reads name, attributes and colon. ok is false where there is none.
 func (p *parser) header() (h *head, ok bool, err error) {
 	start := p.pos
@@ -46,11 +49,7 @@ func (p *parser) header() (h *head, ok bool, err error) {
 	}
 	if p.next("[") {
 		// An optional part of a rule looks the same up to the colon behind it.
-		end := strings.IndexByte(p.text[p.pos:], '\n')
-		line := p.text[p.pos:]
-		if end >= 0 {
-			line = line[:end]
-		}
+		line, _, _ := strings.Cut(p.text[p.pos:min(len(p.text), p.pos+maxAttributes)], "\n")
 		if !strings.Contains(line, "]:") && !strings.Contains(line, "] :") {
 			p.pos = start
 			return nil, false, nil
@@ -262,7 +261,7 @@ func (p *parser) directive() error {
 			return err
 		}
 		p.ignore = append(p.ignore, e)
-		return p.rules.Check(e, func(name string) bool { return p.known(name) })
+		return nil
 	case "llguidance":
 		text, err := p.json()
 		if err != nil {
@@ -284,25 +283,6 @@ func (p *parser) directive() error {
 		return nil
 	default:
 		return p.fail(at, "%%%s is not supported", name)
-	}
-}
-
-// known reports whether a name is defined anywhere in the text, or imported.
-func (p *parser) known(name string) bool {
-	if p.rules.Defined(name) || p.heads[name] != nil {
-		return true
-	}
-	for rest := p.text; ; {
-		i := strings.Index(rest, name)
-		if i < 0 {
-			return false
-		}
-		before := i == 0 || !isName(rest[i-1])
-		after := strings.TrimLeft(rest[i+len(name):], " \t")
-		if before && (strings.HasPrefix(after, ":") || strings.HasPrefix(after, ",") || strings.HasPrefix(after, ")")) || strings.HasSuffix(rest[:i], "common.") {
-			return true
-		}
-		rest = rest[i+len(name):]
 	}
 }
 

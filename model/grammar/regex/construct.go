@@ -220,7 +220,11 @@ func (s *Set) Not(t Term) Term {
 // flatten returns the sorted operands of terms, nested ones of kind k included.
 func (s *Set) flatten(k kind, terms []Term) []Term {
 	out := make([]Term, 0, len(terms)+4)
-	defer func() { s.work += len(out) }()
+	defer func() {
+		if s.work += len(out); s.depth > 0 && s.work > s.until {
+			s.fail()
+		}
+	}()
 	for _, t := range terms {
 		if s.nodes[t].kind == k {
 			out = append(out, s.operands(t)...)

@@ -155,6 +155,11 @@ func (s *Set) classesOfList(t Term) int32 {
 	return s.partition(&of)
 }
 
+// maxStep bounds how many operands of unions and intersections one derivative
+// may handle. Beyond it the set fails: it is what ends chains of thousands of
+// optional parts, whose derivatives are quadratic.
+const maxStep = 2_000_000
+
 // Derivative returns the strings w such that b followed by w is in t.
 // It is computed once for each class of bytes.
 func (s *Set) Derivative(t Term, b byte) Term {
@@ -180,7 +185,12 @@ func (s *Set) Derivative(t Term, b byte) Term {
 	if to := s.trans[int(row)+c]; to >= 0 {
 		return to
 	}
+	if s.depth == 0 {
+		s.until = s.work + maxStep
+	}
+	s.depth++
 	to := s.derive(t, p.reps[c])
+	s.depth--
 	if s.err != nil {
 		return Nothing
 	}

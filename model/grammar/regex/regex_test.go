@@ -225,6 +225,18 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestOptionalChains: a derivative that is quadratic ends, and in a moment.
+func TestOptionalChains(t *testing.T) {
+	s := NewSet(Limits{})
+	term, err := s.Parse(strings.Repeat("a?b?", 20_000), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Derivative(term, 'a'); !errors.Is(s.Err(), ErrLimit) {
+		t.Error("forty thousand optional parts have a derivative")
+	}
+}
+
 // TestCountersStaySmall: the derivatives of a counted repetition are few,
 // whatever the count.
 func TestCountersStaySmall(t *testing.T) {

@@ -96,6 +96,9 @@ type Set struct {
 
 	all  Term // the one-byte strings
 	work int  // operands handled so far, a measure of time
+
+	depth int // of derivatives that are being computed
+	until int // work at which the outermost one fails
 }
 
 const (

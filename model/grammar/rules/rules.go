@@ -58,7 +58,6 @@ type Rules struct {
 	terms   map[string]regex.Term
 	symbols map[string]cfg.Symbol
 	forward []forward
-	known   func(name string) bool // in place of defs, where set
 }
 
 type state uint8
@@ -72,6 +71,10 @@ const (
 
 // MaxRepeat is the largest bound of a repetition of rules.
 const MaxRepeat = 100_000
+
+// maxRules bounds a grammar: rules that refer to one another are followed by
+// recursion.
+const maxRules = 50_000
 
 // New returns an empty set of rules. source is for positions in errors.
 func New(b *cfg.Builder, source string) *Rules {
@@ -93,6 +96,9 @@ func (r *Rules) Defined(name string) bool { _, ok := r.defs[name]; return ok }
 
 // Compile returns the symbol of a name.
 func (r *Rules) Compile(name string) (cfg.Symbol, error) {
+	if len(r.defs) > maxRules {
+		return 0, &cfg.Error{Reason: fmt.Sprintf("the grammar has more than %d rules", maxRules)}
+	}
 	if err := r.check(Ref{Name: name}); err != nil {
 		return 0, err
 	}
@@ -128,17 +134,11 @@ type forward struct {
 	symbol cfg.Symbol
 }
 
-// Check finds names in e that known does not know.
-func (r *Rules) Check(e Expr, known func(name string) bool) error {
-	only := &Rules{source: r.source, known: known}
-	return only.check(e)
-}
-
 // check finds names that do not exist.
 func (r *Rules) check(e Expr) error {
 	switch e := e.(type) {
 	case Ref:
-		if r.known != nil && !r.known(e.Name) || r.known == nil && !r.Defined(e.Name) {
+		if !r.Defined(e.Name) {
 			return cfg.Errorf(r.source, e.At, "unknown name %q", e.Name)
 		}
 	case Seq:
