@@ -84,7 +84,7 @@ func Compile(b *cfg.Builder, schema []byte, options Options) (cfg.Symbol, []Omis
 
 // Grammar compiles a schema into a grammar of its own.
 func Grammar(schema []byte, options Options) (*cfg.Grammar, []Omission, error) {
-	b := cfg.New(regex.NewSet(regex.Limits{}), cfg.Limits{})
+	b := cfg.New(regex.NewSet(regex.Limits{Terms: maxTerms}), cfg.Limits{})
 	start, omissions, err := Compile(b, schema, options)
 	if err != nil {
 		return nil, nil, err
@@ -98,6 +98,9 @@ func Grammar(schema []byte, options Options) (*cfg.Grammar, []Omission, error) {
 	}
 	return g, omissions, err
 }
+
+// maxTerms bounds the terms of [Grammar]: about a second of work.
+const maxTerms = 250_000
 
 const contradiction = "no value fulfils the schema"
 

@@ -22,7 +22,7 @@ type lowering struct {
 
 type queued struct {
 	symbol cfg.Symbol
-	shape  *shape
+	of     expr
 }
 
 func newLowering(b *cfg.Builder, indent int) lowering {
@@ -56,17 +56,19 @@ func (c *compiler) lower(x expr) cfg.Symbol {
 	for len(c.queue) > 0 {
 		next := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
-		if t := c.scalars(next.shape); t != regex.Nothing {
+		shape := c.shape(next.of)
+		c.here = c.origin(next.of)
+		if t := c.scalars(shape); t != regex.Nothing {
 			c.b.Add(next.symbol, c.b.Terminal(t))
 		}
-		if t := next.shape.texts; t != regex.Nothing {
+		if t := shape.texts; t != regex.Nothing {
 			c.b.Add(next.symbol, c.b.Terminal(c.quoted(t)))
 		}
-		for _, a := range next.shape.arrays {
+		for _, a := range shape.arrays {
 			c.work(1 + len(a.prefix))
 			c.lowerArray(next.symbol, a)
 		}
-		for _, o := range next.shape.objects {
+		for _, o := range shape.objects {
 			c.work(1 + len(o.props))
 			c.lowerObject(next.symbol, o)
 		}
@@ -88,7 +90,7 @@ func (c *compiler) symbol(x expr) cfg.Symbol {
 	switch {
 	case len(shape.arrays) > 0 || len(shape.objects) > 0:
 		s = c.b.Nonterminal(c.name(x))
-		c.queue = append(c.queue, queued{s, shape})
+		c.queue = append(c.queue, queued{s, x})
 	case shape.texts == regex.Nothing:
 		s = c.b.Terminal(scalars)
 	case scalars == regex.Nothing:
@@ -98,6 +100,17 @@ func (c *compiler) symbol(x expr) cfg.Symbol {
 	}
 	c.symbols[x] = s
 	return s
+}
+
+// origin returns a schema that x is made of, nil if there is none.
+func (c *compiler) origin(x expr) *value {
+	switch n := c.nodes[x]; n.op {
+	case opSchema, opValue:
+		return n.at
+	case opAnd, opOr, opNot:
+		return c.origin(n.subs[0])
+	}
+	return nil
 }
 
 // name is what errors and dumps call x.

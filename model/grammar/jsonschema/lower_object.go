@@ -1,7 +1,9 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
@@ -10,6 +12,7 @@ import (
 // lowerObject adds the objects of o to symbol: props in their order, then
 // others.
 func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
+	o = c.listed(o)
 	required := 0
 	for _, p := range o.props {
 		if p.required {
@@ -24,6 +27,10 @@ func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
 	}
 	free := o.max == unbounded || len(o.classes) == 0 && o.max >= possible
 	var body []cfg.Symbol
+	if o.min > required+1 && len(o.classes) > 0 {
+		// One name beside the required ones is another one; two may be the same.
+		c.refuseHere("minProperties", "names that are not listed could repeat, and then count once; list or require all but one of them")
+	}
 	if len(o.some) == 0 && o.min <= required && free {
 		body = c.plainObject(o)
 	} else {
@@ -31,6 +38,52 @@ func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
 	}
 	rhs := append([]cfg.Symbol{c.open["{"]}, body...)
 	c.b.Add(symbol, append(rhs, c.open["}"])...)
+}
+
+// maxListed bounds the names of a class that become props.
+const maxListed = 16
+
+// listed turns classes of few names into props, so that none of them comes twice.
+func (c *compiler) listed(o *objectCase) *objectCase {
+	if len(o.some) > 0 {
+		return o
+	}
+	out := o.clone()
+	out.classes = out.classes[:0]
+	for _, k := range o.classes {
+		names, few := c.finite(k.keys)
+		if !few {
+			out.classes = append(out.classes, k)
+			continue
+		}
+		for _, name := range names {
+			if out.find(name) < 0 {
+				out.put(prop{name: name, value: k.value})
+			}
+		}
+	}
+	return out
+}
+
+// finite returns the texts of t if they are few.
+func (c *compiler) finite(t regex.Term) (texts []string, few bool) {
+	if t == c.speller.free {
+		return nil, false
+	}
+	spellings, few, err := c.set.Finite(t, 4*maxListed)
+	if err != nil || !few {
+		return nil, false
+	}
+	for _, s := range spellings {
+		var text string
+		if err := json.Unmarshal([]byte(`"`+s+`"`), &text); err != nil {
+			return nil, false
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts, len(texts) <= maxListed
 }
 
 // key returns the terminal of a name and the colon behind it.

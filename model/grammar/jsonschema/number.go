@@ -269,7 +269,7 @@ func (n *numberTerms) fractionAbove(digits string, inclusive bool) regex.Term {
 
 // Bounds of multipleOf beyond which no term is made.
 const (
-	maxResidues = 64   // residues of the part that shares no factor with 10
+	maxResidues = 11   // residues of the part that shares no factor with 10; its term has up to 2^residues states
 	maxSuffixes = 1024 // endings of the part that does
 )
 

@@ -73,6 +73,9 @@ func (c *compiler) meetObjects(a, b []*objectCase) []*objectCase {
 	if len(a) > 1 || len(b) > 1 {
 		out = prune(out, c.emptyObject)
 	}
+	if len(a) > 1 && len(b) > 1 {
+		out = c.maximal(out)
+	}
 	return out
 }
 

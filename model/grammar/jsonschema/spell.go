@@ -67,7 +67,7 @@ func (s *speller) class(ranges []regex.RuneRange) regex.Term {
 	}
 	ranges = regex.NormalizeRunes(ranges)
 	parts := []regex.Term{
-		s.set.Runes(regex.IntersectRunes(ranges, raw)...),
+		s.utf8(regex.IntersectRunes(ranges, raw)),
 		s.escaped(regex.IntersectRunes(ranges, regex.NegateRunes(plain))),
 	}
 	for r, text := range short {
@@ -77,6 +77,15 @@ func (s *speller) class(ranges []regex.RuneRange) regex.Term {
 	}
 	t := s.set.Or(parts...)
 	s.classes[key] = t
+	return t
+}
+
+// utf8 returns the characters of ranges as they are, one length at a time.
+func (s *speller) utf8(ranges []regex.RuneRange) regex.Term {
+	t := regex.Nothing
+	for _, length := range []regex.RuneRange{{Lo: 0, Hi: 0x7f}, {Lo: 0x80, Hi: 0x7ff}, {Lo: 0x800, Hi: 0xffff}, {Lo: 0x10000, Hi: 0x10ffff}} {
+		t = s.set.Or(t, s.set.Runes(regex.IntersectRunes(ranges, []regex.RuneRange{length})...))
+	}
 	return t
 }
 
