@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/troupe-engine/troupe/model/grammar"
@@ -133,6 +134,55 @@ func TestSmallTablesChangeNothing(t *testing.T) {
 	if used := small.Bytes(); used > 200_000 {
 		t.Errorf("%d bytes are in use, of 125,000", used)
 	}
+}
+
+// TestSharedGrammar: many matchers of one grammar with small tables, at the
+// same time, see the same masks as one alone. The race detector watches.
+func TestSharedGrammar(t *testing.T) {
+	v := smallVocabulary(t)
+	source := sources[len(sources)-1]
+	alone := compile(t, v, source.Kind, source.Text)
+	shared, err := grammar.Compile(source, v, grammar.Limits{Tables: 300_000, Masks: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(`{"ab":{"é":12},"abc":true,"x":"日本"}`)
+	var want [][]uint32
+	m := alone.Matcher()
+	for _, b := range text {
+		mask := make([]uint32, v.Words())
+		if err := m.Mask(mask); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, mask)
+		if err := m.Accept(int32(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			mask := make([]uint32, v.Words())
+			for range 20 {
+				m := shared.Matcher()
+				for i, b := range text {
+					if err := m.Mask(mask); err != nil {
+						t.Error(err)
+						return
+					}
+					if !slices.Equal(mask, want[i]) {
+						t.Errorf("the mask before byte %d differs", i)
+						return
+					}
+					if err := m.Accept(int32(b)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestEnds(t *testing.T) {

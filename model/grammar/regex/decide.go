@@ -25,20 +25,8 @@ func (s *Set) IsEmpty(t Term) (bool, error) {
 	} else if n.flags&flagSeenEmpty != 0 {
 		return true, nil
 	}
-	path, all, err := s.explore(t, true)
-	if err != nil {
-		return false, err
-	}
-	if path == nil {
-		for _, t := range all {
-			s.nodes[t].flags |= flagSeenEmpty
-		}
-		return true, nil
-	}
-	for _, step := range path {
-		s.nodes[step.term].flags |= flagSeenFull
-	}
-	return false, nil
+	full, err := s.hasString(t)
+	return err == nil && !full, err
 }
 
 // AtMostEmpty reports whether t holds no string but the empty one.
@@ -52,22 +40,64 @@ func (s *Set) AtMostEmpty(t Term) (bool, error) {
 	return s.IsEmpty(s.NotEmpty(t))
 }
 
-// step is a term on the way to a string, and the byte that leads on from it.
-type step struct {
-	term Term
-	next byte
-}
-
 // isFull reports whether t is known to hold a string.
 func (s *Set) isFull(t Term) bool {
 	n := &s.nodes[t]
 	return n.flags&(flagNullable|flagSeenFull) != 0 || n.flags&flagBoolean == 0 && t != Nothing
 }
 
-// explore looks for the shortest string of t. path is nil if there is none,
-// and then all lists what can be reached. any: the path may end where it is
-// known that a string follows.
-func (s *Set) explore(t Term, any bool) (path []step, all []Term, err error) {
+// hasString reports whether t holds a string, depth first: a string is found
+// sooner than a shortest one is. It marks what it finds out.
+func (s *Set) hasString(t Term) (bool, error) {
+	at := map[Term]bool{t: true}
+	until := s.work + maxWork
+	// The path from t is marked when a string is found; each entry of stack
+	// knows how long the path to it is.
+	type entry struct {
+		term  Term
+		depth int
+	}
+	stack := []entry{{t, 0}}
+	var path []Term
+	for len(stack) > 0 {
+		e := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		path = append(path[:e.depth], e.term)
+		_, reps := s.Classes(e.term)
+		for _, rep := range reps {
+			v := s.Derivative(e.term, rep)
+			if s.err != nil {
+				return false, s.err
+			}
+			if s.isFull(v) {
+				for _, u := range path {
+					s.nodes[u].flags |= flagSeenFull
+				}
+				return true, nil
+			}
+			if v == Nothing || at[v] || s.nodes[v].flags&flagSeenEmpty != 0 {
+				continue
+			}
+			if at[v] = true; len(at) > MaxStates || s.work > until {
+				return false, ErrLimit
+			}
+			stack = append(stack, entry{v, e.depth + 1})
+		}
+	}
+	for u := range at {
+		s.nodes[u].flags |= flagSeenEmpty
+	}
+	return false, nil
+}
+
+// step is a term on the way to a string, and the byte that leads on from it.
+type step struct {
+	term Term
+	next byte
+}
+
+// explore looks for the shortest string of t; path is nil if there is none.
+func (s *Set) explore(t Term) (path []step, err error) {
 	type seen struct {
 		from int32
 		by   byte
@@ -77,36 +107,32 @@ func (s *Set) explore(t Term, any bool) (path []step, all []Term, err error) {
 	queue, info := []Term{t}, []seen{{-1, 0}}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
-		if s.Nullable(u) || any && s.isFull(u) {
+		if s.Nullable(u) {
 			path = []step{{u, 0}}
 			for j := int32(i); info[j].from >= 0; j = info[j].from {
 				path = append(path, step{queue[info[j].from], info[j].by})
 			}
 			slices.Reverse(path)
-			return path, nil, nil
+			return path, nil
 		}
 		_, reps := s.Classes(u)
 		for c, rep := range reps {
 			v := s.Derivative(u, rep)
 			if s.err != nil {
-				return nil, nil, s.err
+				return nil, s.err
 			}
 			if v == Nothing || at[v] || s.nodes[v].flags&flagSeenEmpty != 0 {
 				continue
 			}
 			at[v] = true
 			if len(queue) >= MaxStates || s.work > until {
-				return nil, nil, ErrLimit
+				return nil, ErrLimit
 			}
 			queue = append(queue, v)
 			info = append(info, seen{int32(i), s.visible(u, c, rep)})
-			if any && s.isFull(v) {
-				i = len(queue) - 2 // look at it next
-				break
-			}
 		}
 	}
-	return nil, queue, nil
+	return nil, nil
 }
 
 // visible returns a byte of class c that a person can read, if there is one.
@@ -125,7 +151,7 @@ func (s *Set) Witness(t Term) (text string, ok bool, err error) {
 	if s.err != nil {
 		return "", false, s.err
 	}
-	path, _, err := s.explore(t, false)
+	path, err := s.explore(t)
 	if err != nil || path == nil {
 		return "", false, err
 	}

@@ -73,17 +73,20 @@ func (s *Set) meet(a, b int32) int32 {
 	if id, ok := s.meets[[2]int32{a, b}]; ok {
 		return id
 	}
-	var of [256]uint8
-	ids := map[[2]uint8]uint8{}
 	pa, pb := s.partitions[a], s.partitions[b]
+	var of [256]uint8
+	var list [256]struct{ a, b uint8 }
+	count := 0
 	for i := range of {
-		pair := [2]uint8{pa.of[i], pb.of[i]}
-		id, ok := ids[pair]
-		if !ok {
-			id = uint8(len(ids))
-			ids[pair] = id
+		k := 0
+		for k < count && (list[k].a != pa.of[i] || list[k].b != pb.of[i]) {
+			k++
 		}
-		of[i] = id
+		if k == count {
+			list[k].a, list[k].b = pa.of[i], pb.of[i]
+			count++
+		}
+		of[i] = uint8(k)
 	}
 	id := s.partition(&of)
 	s.meets[[2]int32{a, b}] = id
@@ -119,40 +122,15 @@ func (s *Set) classes(t Term) int32 {
 	return id
 }
 
-// classesOfList refines one array in place: a union of thousands of literals
-// would fill the table of meets otherwise.
+// classesOfList returns the partition that serves all operands of t. Few of
+// their partitions differ, so most meets are known.
 func (s *Set) classesOfList(t Term) int32 {
 	n := int(s.nodes[t].b)
-	if n <= 4 {
-		id := s.classes(s.operands(t)[0])
-		for i := 1; i < n; i++ {
-			id = s.meet(id, s.classes(s.operands(t)[i]))
-		}
-		return id
+	id := s.classes(s.operands(t)[0])
+	for i := 1; i < n; i++ {
+		id = s.meet(id, s.classes(s.operands(t)[i]))
 	}
-	seen := map[int32]bool{}
-	var of [256]uint8
-	count := 1
-	for i := 0; i < n && count < 256; i++ {
-		id := s.classes(s.operands(t)[i])
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		ids := map[[2]uint8]uint8{}
-		p := s.partitions[id]
-		for b := range of {
-			pair := [2]uint8{of[b], p.of[b]}
-			c, ok := ids[pair]
-			if !ok {
-				c = uint8(len(ids))
-				ids[pair] = c
-			}
-			of[b] = c
-		}
-		count = len(ids)
-	}
-	return s.partition(&of)
+	return id
 }
 
 // maxStep bounds how many operands of unions and intersections one derivative

@@ -94,59 +94,57 @@ func (s *Set) mergeRepeats(list []Term) []Term {
 	if len(reps) == 0 {
 		return list
 	}
-	// r·rest and rest are r{1,1}·rest and r{0,0}·rest.
-	known := make(map[[2]Term]bool, len(reps))
-	for _, c := range reps {
-		known[[2]Term{c.r, c.rest}] = true
-	}
-	for key := range known {
-		zero, one := key[1], key[0]
-		if key[1] != Empty {
-			one = s.find(key[0], key[1])
-		}
-		if _, ok := slices.BinarySearch(list, zero); ok {
-			reps = append(reps, counted{key[0], key[1], 0, 0, zero})
-		}
-		if one != Nothing {
-			if _, ok := slices.BinarySearch(list, one); ok {
-				reps = append(reps, counted{key[0], key[1], 1, 1, one})
-			}
-		}
-	}
-	if len(reps) < 2 {
-		return list
-	}
-	slices.SortFunc(reps, func(a, b counted) int {
+	order := func(a, b counted) int {
 		return cmp.Or(cmp.Compare(a.r, b.r), cmp.Compare(a.rest, b.rest), cmp.Compare(a.min, b.min),
 			cmp.Compare(uint32(a.max), uint32(b.max)), cmp.Compare(a.term, b.term))
-	})
-	gone := map[Term]bool{}
-	var made []Term
+	}
+	slices.SortFunc(reps, order)
+	var gone, made []Term
+	var group []counted
 	for i := 0; i < len(reps); {
-		c, j := reps[i], i+1
-		for ; j < len(reps); j++ {
-			o := reps[j]
-			if o.r != c.r || o.rest != c.rest || c.max != Unbounded && o.min > c.max+1 {
-				break
-			}
-			if c.max != Unbounded && (o.max == Unbounded || o.max > c.max) {
-				c.max = o.max
-			}
+		group = group[:0]
+		r, rest := reps[i].r, reps[i].rest
+		// rest and r·rest are r{0,0}·rest and r{1,1}·rest.
+		one := r
+		if rest != Empty {
+			one = s.find(r, rest)
 		}
-		if j > i+1 && (c.max > 1 || c.max == Unbounded) {
-			for _, o := range reps[i:j] {
-				gone[o.term] = true
-			}
-			made = append(made, s.concat(s.Repeat(c.r, int(c.min), int(c.max)), c.rest))
+		if _, ok := slices.BinarySearch(list, rest); ok {
+			group = append(group, counted{r, rest, 0, 0, rest})
 		}
-		i = j
+		if _, ok := slices.BinarySearch(list, one); ok && one != Nothing {
+			group = append(group, counted{r, rest, 1, 1, one})
+		}
+		plain := len(group) > 0
+		for ; i < len(reps) && reps[i].r == r && reps[i].rest == rest; i++ {
+			group = append(group, reps[i])
+		}
+		if plain {
+			slices.SortFunc(group, order)
+		}
+		for j := 0; j < len(group); {
+			c, k := group[j], j+1
+			for ; k < len(group) && (c.max == Unbounded || group[k].min <= c.max+1); k++ {
+				if o := group[k]; c.max != Unbounded && (o.max == Unbounded || o.max > c.max) {
+					c.max = o.max
+				}
+			}
+			if k > j+1 && (c.max > 1 || c.max == Unbounded) {
+				for _, o := range group[j:k] {
+					gone = append(gone, o.term)
+				}
+				made = append(made, s.concat(s.Repeat(r, int(c.min), int(c.max)), rest))
+			}
+			j = k
+		}
 	}
 	if len(made) == 0 {
 		return list
 	}
+	slices.Sort(gone)
 	out := make([]Term, 0, len(list))
 	for _, t := range list {
-		if !gone[t] {
+		if _, ok := slices.BinarySearch(gone, t); !ok {
 			out = append(out, t)
 		}
 	}
