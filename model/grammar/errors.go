@@ -77,7 +77,7 @@ func asError(err error) *Error {
 	case errors.Is(err, regex.ErrLimit), errors.Is(err, cfg.ErrLimit):
 		return &Error{TooLarge, "", err.Error(), "use a smaller grammar, or smaller counts"}
 	case errors.Is(err, earley.ErrTooWide), errors.Is(err, earley.ErrFull):
-		return &Error{TooLarge, "", err.Error(), "make the grammar less ambiguous"}
+		return &Error{TooLarge, "", err.Error(), "give the grammar fewer alternatives or smaller counts, or make it less ambiguous"}
 	}
 	return &Error{Invalid, "", err.Error(), ""}
 }

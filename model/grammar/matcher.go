@@ -40,7 +40,7 @@ func (m *Matcher) MustEnd() bool { return m.ended || m.at.CanEnd() && m.at.MustE
 
 // maxMoves bounds how often one operation may find the tables full. Once they
 // are new, what does not fit is too large.
-const maxMoves = 3
+const maxMoves = 2
 
 // do runs an operation on the tables, and takes the matcher to new tables where
 // they are full.

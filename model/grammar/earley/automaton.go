@@ -14,7 +14,7 @@ import (
 type Limits struct {
 	// Bytes bounds rows, configurations and derivatives together. Zero: 64 MiB.
 	Bytes int
-	// Items bounds one row. Zero: 20,000.
+	// Items bounds one row. Zero: 100,000.
 	Items int
 	// Threads bounds the terminals in progress of one configuration. Zero: 20,000.
 	Threads int
@@ -25,7 +25,7 @@ func (l Limits) withDefaults() Limits {
 		l.Bytes = 64 << 20
 	}
 	if l.Items == 0 {
-		l.Items = 20_000
+		l.Items = 100_000
 	}
 	if l.Threads == 0 {
 		l.Threads = 20_000
@@ -36,9 +36,9 @@ func (l Limits) withDefaults() Limits {
 var (
 	// ErrFull: the automaton may not grow any more.
 	ErrFull = errors.New("the tables of the grammar are full")
-	// ErrTooWide: the grammar is so ambiguous here that following it would take
-	// more memory than it may have.
-	ErrTooWide = errors.New("the grammar is too ambiguous for this text: too many ways to read it")
+	// ErrTooWide: one row or configuration is beyond its bound, because the
+	// grammar is very ambiguous here or has very many alternatives.
+	ErrTooWide = errors.New("following this text through the grammar needs more memory than it may have")
 )
 
 // end stands behind the last symbol of each rule.

@@ -1,5 +1,5 @@
-// Package gbnf reads grammars in the notation of llama.cpp (GBNF) and of
-// SGLang and XGrammar (EBNF), which agree in most things:
+// Package gbnf reads grammars in the notations of llama.cpp (GBNF) and of SGLang
+// and XGrammar (EBNF). They agree in most things:
 //
 //	root  ::= "[" (value ("," value)*)? "]"   # a comment
 //	value ::= [0-9]{1,3} | [^"\]]+ | "\u00e9" | root

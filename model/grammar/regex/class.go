@@ -6,12 +6,12 @@ import (
 )
 
 // class reads what follows an opening bracket, up to the closing one.
-func (p *parser) class(at int) ([]RuneRange, error) {
+func (p *parser) class(at int) (Term, error) {
 	negate := p.accept("^")
 	var ranges []RuneRange
 	for first := true; ; first = false {
 		if !p.more() {
-			return nil, p.fail(at, "the class is not closed", `write \[ for the character`)
+			return Nothing, p.fail(at, "the class is not closed", `write \[ for the character`)
 		}
 		if p.text[p.pos] == ']' && !(first && p.emptyClassIsLiteral()) {
 			p.pos++
@@ -20,7 +20,7 @@ func (p *parser) class(at int) ([]RuneRange, error) {
 		item := p.pos
 		lo, single, err := p.classItem()
 		if err != nil {
-			return nil, err
+			return Nothing, err
 		}
 		if !single || !p.more() || p.text[p.pos] != '-' || strings.HasPrefix(p.text[p.pos:], "-]") {
 			ranges = append(ranges, lo...)
@@ -30,22 +30,49 @@ func (p *parser) class(at int) ([]RuneRange, error) {
 		hi, single, err := p.classItem()
 		switch {
 		case err != nil:
-			return nil, err
+			return Nothing, err
 		case !single:
 			ranges = append(append(append(ranges, lo...), RuneRange{'-', '-'}), hi...)
 		case hi[0].Lo < lo[0].Lo:
-			return nil, p.fail(item, "the ends of the range are out of order", "")
+			return Nothing, p.fail(item, "the ends of the range are out of order", "")
 		default:
 			ranges = append(ranges, RuneRange{lo[0].Lo, hi[0].Lo})
 		}
+	}
+	return p.runes(ranges, negate), nil
+}
+
+// runes returns the characters of ranges, with the other case if the flags say
+// so, or those that are not among them. Patterns repeat their classes, and large
+// ones take a millisecond, so they are kept.
+func (p *parser) runes(ranges []RuneRange, negate bool) Term {
+	key := make([]byte, 0, 8*len(ranges)+1)
+	for _, r := range ranges {
+		key = append(key, byte(r.Lo), byte(r.Lo>>8), byte(r.Lo>>16), byte(r.Hi), byte(r.Hi>>8), byte(r.Hi>>16))
+	}
+	flags := byte(0)
+	if negate {
+		flags |= 1
+	}
+	if p.flags.fold {
+		flags |= 2
+	}
+	key = append(key, flags)
+	if t, ok := p.classes[string(key)]; ok {
+		return t
 	}
 	if p.flags.fold {
 		ranges = FoldRunes(ranges)
 	}
 	if negate {
-		return NegateRunes(ranges), nil
+		ranges = NegateRunes(ranges)
 	}
-	return NormalizeRunes(ranges), nil
+	t := p.set.Runes(ranges...)
+	if p.classes == nil {
+		p.classes = map[string]Term{}
+	}
+	p.classes[string(key)] = t
+	return t
 }
 
 // emptyClassIsLiteral: in ECMA 262 [] is the empty class, elsewhere a bracket

@@ -36,10 +36,7 @@ func (p *parser) escape(at int) (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.flags.fold {
-		ranges = FoldRunes(ranges)
-	}
-	return plain{p.set.Runes(ranges...)}, nil
+	return plain{p.runes(ranges, false)}, nil
 }
 
 // escaped reads an escape that stands for code points.
@@ -152,7 +149,15 @@ func (p *parser) property(at int, negate bool) ([]RuneRange, error) {
 	if strings.HasPrefix(name, "^") {
 		name, negate = name[1:], !negate
 	}
-	ranges, ok := propertyRunes(name)
+	ranges, ok := p.properties[name]
+	if !ok {
+		if ranges, ok = propertyRunes(name); ok {
+			if p.properties == nil {
+				p.properties = map[string][]RuneRange{}
+			}
+			p.properties[name] = ranges
+		}
+	}
 	if !ok {
 		return nil, p.fail(at, "unknown Unicode property "+strconv.Quote(name), "use a general category such as L or Nd, or a script such as Greek")
 	}

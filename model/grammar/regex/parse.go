@@ -207,14 +207,11 @@ func (p *parser) atom(depth int) (expr, error) {
 		return p.group(depth, at)
 	case '[':
 		p.pos++
-		ranges, err := p.class(at)
-		if err != nil {
-			return nil, err
-		}
-		return plain{p.set.Runes(ranges...)}, nil
+		t, err := p.class(at)
+		return plain{t}, err
 	case '.':
 		p.pos++
-		return plain{p.set.Runes(p.dot()...)}, nil
+		return plain{p.runes(p.dot(), false)}, nil
 	case '^':
 		p.pos++
 		return atStart{}, nil
@@ -240,10 +237,7 @@ func (p *parser) atom(depth int) (expr, error) {
 }
 
 func (p *parser) character(r rune) expr {
-	if p.flags.fold {
-		return plain{p.set.Runes(FoldRunes([]RuneRange{{r, r}})...)}
-	}
-	return plain{p.set.Runes(RuneRange{r, r})}
+	return plain{p.runes([]RuneRange{{r, r}}, false)}
 }
 
 func (p *parser) dot() []RuneRange {

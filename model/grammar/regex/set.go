@@ -23,7 +23,7 @@ type Limits struct {
 	// Bytes is the maximum of [Set.Bytes]. Zero: 128 MiB.
 	Bytes int
 	// Width is the maximum number of operands of one union or intersection.
-	// Zero: 50,000. It is what stops nested counted repetitions, whose
+	// Zero: 500,000. It is what stops nested counted repetitions, whose
 	// derivatives are wide unions.
 	Width int
 }
@@ -36,7 +36,7 @@ func (l Limits) withDefaults() Limits {
 		l.Bytes = 128 << 20
 	}
 	if l.Width == 0 {
-		l.Width = 50_000
+		l.Width = 500_000
 	}
 	return l
 }

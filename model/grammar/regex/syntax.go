@@ -78,6 +78,9 @@ type parser struct {
 	ecma    bool
 	flags   flags
 	names   map[string]bool
+
+	classes    map[string]Term // by their ranges and flags
+	properties map[string][]RuneRange
 }
 
 func (p *parser) fail(at int, reason, remedy string) error {
