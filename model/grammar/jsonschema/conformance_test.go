@@ -292,3 +292,70 @@ func TestConformanceSuite(t *testing.T) {
 	byKeyword.log(t, "refused, by keyword")
 	t.Logf("passed %d, passed in another order %d, refused %d, wrong %d", passed, reordered, refused, wrong)
 }
+
+// grammarCase is a line of grammar_cases.jsonl.
+type grammarCase struct {
+	Source  string          `json:"source"`
+	Test    string          `json:"test"`
+	Kind    string          `json:"kind"`
+	Grammar json.RawMessage `json:"grammar"`
+	Accept  []string        `json:"accept"`
+	Reject  []string        `json:"reject"`
+	Refuse  bool            `json:"refuse"`
+}
+
+func TestConformanceGrammarCases(t *testing.T) {
+	cases := conformance.Lines[grammarCase](t, conformance.Path(t, "structured", "grammar_cases.jsonl"))
+	passed, refused, wrong := 0, tally{}, 0
+	for _, c := range cases {
+		if c.Kind != "json_schema" {
+			continue
+		}
+		schema := []byte(c.Grammar)
+		var text string
+		if json.Unmarshal(schema, &text) == nil {
+			schema = []byte(text)
+		}
+		g, _, err := jsonschema.Grammar(schema, jsonschema.Options{})
+		if err != nil {
+			if c.Refuse || len(c.Accept) == 0 {
+				passed++
+				continue
+			}
+			refused[keywordOf(err)]++
+			t.Logf("REFUSED %s %s: %v in %.200s", c.Source, c.Test, err, schema)
+			continue
+		}
+		r := newRecogniser(t, g)
+		good := !c.Refuse
+		if c.Refuse {
+			t.Logf("COMPILED %s %s: %.300s", c.Source, c.Test, schema)
+		}
+		for _, text := range c.Accept {
+			if at := r.stops(t, text); at >= 0 {
+				good = false
+				t.Logf("REJECTS %s %s: %.100q ! %.60q by %.300s", c.Source, c.Test, text[:at], text[at:], schema)
+			}
+		}
+		for _, text := range c.Reject {
+			if r.accepts(t, text) {
+				good = false
+				t.Logf("ACCEPTS %s %s: %.100q by %.300s", c.Source, c.Test, text, schema)
+			}
+		}
+		if good {
+			passed++
+		} else {
+			wrong++
+		}
+	}
+	refused.log(t, "refused, by keyword")
+	t.Logf("passed %d, refused %d, wrong %d", passed, refused.total(), wrong)
+}
+
+func (c tally) total() (n int) {
+	for _, k := range c {
+		n += k
+	}
+	return n
+}

@@ -27,10 +27,6 @@ func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
 	}
 	free := o.max == unbounded || len(o.classes) == 0 && o.max >= possible
 	var body []cfg.Symbol
-	if o.min > required+1 && len(o.classes) > 0 {
-		// One name beside the required ones is another one; two may be the same.
-		c.refuseHere("minProperties", "names that are not listed could repeat, and then count once; list or require all but one of them")
-	}
 	if len(o.some) == 0 && o.min <= required && free {
 		body = c.plainObject(o)
 	} else {

@@ -20,7 +20,7 @@ func (p *parser) class() []regex.RuneRange {
 		if p.accept("]") {
 			break
 		}
-		lo := p.classAtom()
+		lo := p.note(p.classAtom())
 		if p.peek() == '-' && p.at+1 < len(p.text) && p.text[p.at+1] != ']' {
 			back := p.at
 			p.at++

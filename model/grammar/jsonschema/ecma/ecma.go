@@ -7,8 +7,8 @@
 //
 // # Bounds
 //
-// A pattern of more than [MaxLength] bytes, nested deeper than [MaxDepth] or
-// with a count above [MaxCount] is refused. Time and memory grow with the
+// A pattern of more than [MaxLength] bytes, nested deeper than [MaxDepth],
+// with a count above [MaxCount] or more than [MaxRanges] ranges is refused. Time and memory grow with the
 // length of the pattern.
 package ecma
 
@@ -19,6 +19,7 @@ const (
 	MaxLength = 1 << 16
 	MaxDepth  = 200
 	MaxCount  = 1 << 20
+	MaxRanges = 50_000 // of characters, in all classes together
 )
 
 // Op is what a [Node] stands for.

@@ -37,6 +37,15 @@ type parser struct {
 	text  string
 	at    int
 	depth int
+	spans int // ranges of characters so far
+}
+
+// note counts the ranges of a class that was read.
+func (p *parser) note(ranges []regex.RuneRange) []regex.RuneRange {
+	if p.spans += len(ranges); p.spans > MaxRanges {
+		p.fail("the classes of characters have more than %d ranges", MaxRanges)
+	}
+	return ranges
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -106,7 +115,7 @@ func (p *parser) term() *Node {
 		p.fail("an assertion cannot be repeated")
 	}
 	p.accept("?") // lazy: the language is the same
-	if c := p.peek(); c == '*' || c == '+' || c == '?' {
+	if _, _, again := p.quantifier(); again {
 		p.fail("a quantifier follows a quantifier")
 	}
 	return &Node{Op: Repeat, Subs: []*Node{n}, Min: least, Max: most}
@@ -158,7 +167,7 @@ func (p *parser) atom() *Node {
 	case p.accept("("):
 		return p.group()
 	case p.accept("["):
-		return &Node{Op: Class, Ranges: p.class()}
+		return &Node{Op: Class, Ranges: p.note(p.class())}
 	case p.accept("."):
 		return &Node{Op: Class, Ranges: Dot}
 	case p.accept("^"):
@@ -170,10 +179,10 @@ func (p *parser) atom() *Node {
 	case p.accept(`\B`):
 		return &Node{Op: NotBoundary}
 	case p.accept(`\`):
-		return &Node{Op: Class, Ranges: p.escape(false)}
+		return &Node{Op: Class, Ranges: p.note(p.escape(false))}
 	}
-	if c := p.peek(); c == '*' || c == '+' || c == '?' {
-		p.fail("there is nothing that this %c could repeat", c)
+	if _, _, ok := p.quantifier(); ok {
+		p.fail("there is nothing that this quantifier could repeat")
 	}
 	return &Node{Op: Class, Ranges: single(p.rune())}
 }
