@@ -46,32 +46,42 @@ func (s *Set) isFull(t Term) bool {
 	return n.flags&(flagNullable|flagSeenFull) != 0 || n.flags&flagBoolean == 0 && t != Nothing
 }
 
-// hasString reports whether t holds a string, depth first: a string is found
-// sooner than a shortest one is. It marks what it finds out.
+// hasString reports whether t holds a string. It looks breadth first and depth
+// first in turns: a counter of thousands misleads the one, a string that is far
+// away the other. What it finds out is marked.
 func (s *Set) hasString(t Term) (bool, error) {
+	type entry struct {
+		term Term
+		from int32
+		done bool
+	}
 	at := map[Term]bool{t: true}
 	until := s.work + maxWork
-	// The path from t is marked when a string is found; each entry of stack
-	// knows how long the path to it is.
-	type entry struct {
-		term  Term
-		depth int
-	}
-	stack := []entry{{t, 0}}
-	var path []Term
-	for len(stack) > 0 {
-		e := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		path = append(path[:e.depth], e.term)
-		_, reps := s.Classes(e.term)
+	list, stack := []entry{{t, -1, false}}, []int32{0}
+	first := 0
+	for turn := 0; first < len(list); turn++ {
+		var i int
+		if turn%2 == 0 || len(stack) == 0 {
+			i = first
+			first++
+		} else {
+			i = int(stack[len(stack)-1])
+			stack = stack[:len(stack)-1]
+		}
+		if list[i].done {
+			continue
+		}
+		list[i].done = true
+		u := list[i].term
+		_, reps := s.Classes(u)
 		for _, rep := range reps {
-			v := s.Derivative(e.term, rep)
+			v := s.Derivative(u, rep)
 			if s.err != nil {
 				return false, s.err
 			}
 			if s.isFull(v) {
-				for _, u := range path {
-					s.nodes[u].flags |= flagSeenFull
+				for j := int32(i); j >= 0; j = list[j].from {
+					s.nodes[list[j].term].flags |= flagSeenFull
 				}
 				return true, nil
 			}
@@ -81,11 +91,12 @@ func (s *Set) hasString(t Term) (bool, error) {
 			if at[v] = true; len(at) > MaxStates || s.work > until {
 				return false, ErrLimit
 			}
-			stack = append(stack, entry{v, e.depth + 1})
+			stack = append(stack, int32(len(list)))
+			list = append(list, entry{v, int32(i), false})
 		}
 	}
-	for u := range at {
-		s.nodes[u].flags |= flagSeenEmpty
+	for _, e := range list {
+		s.nodes[e.term].flags |= flagSeenEmpty
 	}
 	return false, nil
 }

@@ -46,7 +46,6 @@ func (v *Vocabulary) Write(m *Mask, words []uint32) {
 // walker is the working space of one walk.
 type walker struct {
 	stack []*earley.Config
-	words []uint32
 	ids   []int32
 }
 
