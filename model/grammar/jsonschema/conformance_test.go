@@ -175,7 +175,7 @@ func TestConformanceMaskBench(t *testing.T) {
 		if err != nil {
 			refused++
 			byKeyword[keywordOf(err)]++
-			if os.Getenv("REFUSED") != "" {
+			if testing.Verbose() {
 				t.Logf("refused %s (llg %s): %v", c.Name, c.LLGuidance, err)
 			}
 			continue
@@ -214,8 +214,15 @@ func TestConformanceMaskBench(t *testing.T) {
 	}
 	passed.log(t, "passed, by what LLGuidance makes of them")
 	byKeyword.log(t, "refused, by keyword")
+	pass := passed["pass"] + passed["refused"] + passed["wrong"]
 	t.Logf("passed %d, refused %d, reject a valid instance for its order alone %d, for another reason %d, accept an invalid one %d; slowest compilation %v (%s)",
-		passed["pass"]+passed["refused"]+passed["wrong"], refused, reordered, rejects, accepts, slowest, worst)
+		pass, refused, reordered, rejects, accepts, slowest, worst)
+	if accepts > 0 || rejects > 10 {
+		t.Errorf("%d schemas accept an invalid instance, %d reject a valid one", accepts, rejects)
+	}
+	if all := pass + refused + reordered + rejects + accepts; pass*100 < all*95 {
+		t.Errorf("%d of %d schemas pass", pass, all)
+	}
 }
 
 // suiteCase is a line of jsonschema_suite.jsonl.
@@ -229,6 +236,23 @@ type suiteCase struct {
 		Data        json.RawMessage `json:"data"`
 		Valid       bool            `json:"valid"`
 	} `json:"tests"`
+}
+
+// suiteDifference says why a test of the suite is not followed, "" if it is.
+func suiteDifference(draft, file, data string) string {
+	switch {
+	case file == "format.json":
+		return "formats are enforced always"
+	case file == "optional/content.json" && draft == "draft7":
+		return "content keywords are annotations, as in later drafts"
+	case file == "optional/float-overflow.json":
+		return "a number under multipleOf has no exponent"
+	case file == "optional/format/hostname.json" && strings.Contains(data, "--"):
+		return "host names have no labels with hyphens in third and fourth place"
+	case strings.HasPrefix(file, "optional/format/iri") && strings.Contains(data, "[V"):
+		return "of addresses in brackets only IPv6 is known"
+	}
+	return ""
 }
 
 func TestConformanceSuite(t *testing.T) {
@@ -247,7 +271,7 @@ func TestConformanceSuite(t *testing.T) {
 	}
 	drafts := map[string]string{"draft4": "http://json-schema.org/draft-04/schema#", "draft6": "http://json-schema.org/draft-06/schema#",
 		"draft7": "http://json-schema.org/draft-07/schema#", "draft2019-09": "https://json-schema.org/draft/2019-09/schema"}
-	byKeyword, byFile := tally{}, tally{}
+	byKeyword, byFile, listed := tally{}, tally{}, tally{}
 	passed, refused, reordered, wrong := 0, 0, 0, 0
 	for _, c := range cases {
 		g, _, err := jsonschema.Grammar(c.Schema, jsonschema.Options{Remotes: remotes, Dialect: drafts[c.Draft]})
@@ -267,7 +291,7 @@ func TestConformanceSuite(t *testing.T) {
 				refused += len(c.Tests)
 				byKeyword[keywordOf(err)] += len(c.Tests)
 				byFile[c.Draft+"/"+c.File] += len(c.Tests)
-				if os.Getenv("REFUSED") != "" {
+				if testing.Verbose() {
 					t.Logf("refused %s %s %q: %v", c.Draft, c.File, c.Description, err)
 				}
 			} else {
@@ -282,13 +306,16 @@ func TestConformanceSuite(t *testing.T) {
 				passed++
 			case test.Valid && r.acceptsReordered(t, test.Data):
 				reordered++
+			case suiteDifference(c.Draft, c.File, string(test.Data)) != "":
+				listed[suiteDifference(c.Draft, c.File, string(test.Data))]++
 			default:
 				wrong++
-				t.Logf("WRONG %s %s %q: %q, valid: %v, %.200s", c.Draft, c.File, c.Description, test.Description, test.Valid, text)
+				t.Errorf("WRONG %s %s %q: %q, valid: %v, %.200s", c.Draft, c.File, c.Description, test.Description, test.Valid, text)
 			}
 		}
 	}
 	byFile.log(t, "refused, by file")
+	listed.log(t, "listed differences")
 	byKeyword.log(t, "refused, by keyword")
 	t.Logf("passed %d, passed in another order %d, refused %d, wrong %d", passed, reordered, refused, wrong)
 }
@@ -306,7 +333,7 @@ type grammarCase struct {
 
 func TestConformanceGrammarCases(t *testing.T) {
 	cases := conformance.Lines[grammarCase](t, conformance.Path(t, "structured", "grammar_cases.jsonl"))
-	passed, refused, wrong := 0, tally{}, 0
+	passed, refused, wrong, listed := 0, tally{}, 0, 0
 	for _, c := range cases {
 		if c.Kind != "json_schema" {
 			continue
@@ -323,7 +350,7 @@ func TestConformanceGrammarCases(t *testing.T) {
 				continue
 			}
 			refused[keywordOf(err)]++
-			t.Logf("REFUSED %s %s: %v in %.200s", c.Source, c.Test, err, schema)
+			t.Errorf("REFUSED %s %s: %v in %.200s", c.Source, c.Test, err, schema)
 			continue
 		}
 		r := newRecogniser(t, g)
@@ -343,14 +370,29 @@ func TestConformanceGrammarCases(t *testing.T) {
 				t.Logf("ACCEPTS %s %s: %.100q by %.300s", c.Source, c.Test, text, schema)
 			}
 		}
-		if good {
+		switch {
+		case good:
 			passed++
-		} else {
+		case caseDifference(c) != "":
+			listed++
+		default:
 			wrong++
+			t.Errorf("%s %s is wrong", c.Source, c.Test)
 		}
 	}
 	refused.log(t, "refused, by keyword")
-	t.Logf("passed %d, refused %d, wrong %d", passed, refused.total(), wrong)
+	t.Logf("passed %d, refused %d, wrong %d, listed differences %d", passed, refused.total(), wrong, listed)
+}
+
+// caseDifference says why a case is not followed, "" if it is.
+func caseDifference(c grammarCase) string {
+	switch {
+	case strings.Contains(c.Test, "any_order"):
+		return "properties come in declared order"
+	case strings.Contains(c.Test, "uri_template"):
+		return "an apostrophe is a literal, by erratum 6937 of RFC 6570"
+	}
+	return ""
 }
 
 func (c tally) total() (n int) {
