@@ -3,6 +3,7 @@ package grammar_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"runtime"
 	"slices"
@@ -103,7 +104,11 @@ func TestConformanceMaskTimes(t *testing.T) {
 			for _, id := range tok.Encode(text.String(), tokenizer.EncodeOptions{}) {
 				at := cpu()
 				if err := m.Mask(words); err != nil {
-					t.Errorf("%s: %v", c.Name, err)
+					var e *grammar.Error
+					if !errors.As(err, &e) || e.Kind != grammar.TooLarge {
+						t.Errorf("%s: %v", c.Name, err)
+					}
+					t.Logf("%s ends its request: %v", c.Name, err)
 					break
 				}
 				took := cpu() - at

@@ -186,6 +186,7 @@ func (s *Set) Finite(t Term, max int) (texts []string, ok bool, err error) {
 		return nil, false, s.err
 	}
 	left := MaxStates
+	onPath := map[Term]bool{}
 	var walk func(t Term, prefix []byte) bool
 	walk = func(t Term, prefix []byte) bool {
 		if left--; left < 0 {
@@ -202,13 +203,13 @@ func (s *Set) Finite(t Term, max int) (texts []string, ok bool, err error) {
 				return false
 			}
 		}
-		if len(prefix) > 1<<16 {
-			return false
+		if onPath[t] || len(prefix) > 1<<16 {
+			return false // t holds a string, and comes back to itself
 		}
+		onPath[t] = true
+		defer delete(onPath, t)
 		of, _ := s.Classes(t)
 		for b := range 256 {
-			// An unbounded language is found out by its number of strings, as
-			// every one found here extends to a member.
 			rep := s.partitions[s.classes(t)].reps[of[b]]
 			if d := s.Derivative(t, rep); d != Nothing && !walk(d, append(prefix, byte(b))) {
 				return false

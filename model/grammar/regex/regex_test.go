@@ -261,6 +261,11 @@ func TestFinite(t *testing.T) {
 	if want := "a ab ac xyz"; !ok || err != nil || strings.Join(texts, " ") != want {
 		t.Errorf("got %q, %v, %v, want %s", texts, ok, err, want)
 	}
+	before := s.Len()
+	search, _ := s.Parse("foo", Options{Search: true})
+	if _, ok, err := s.Finite(search, 10); ok || err != nil || s.Len() > before+100 {
+		t.Errorf("a loop before the first string: finite %v, %v, %d terms", ok, err, s.Len()-before)
+	}
 	if texts, ok, _ := s.Finite(s.Repeat(term, 0, Unbounded), 10); ok || texts != nil {
 		t.Errorf("an infinite language has %q", texts)
 	}
