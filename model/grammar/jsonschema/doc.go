@@ -19,9 +19,10 @@
 //
 // # What texts
 //
-// Properties come in the order of "properties", those of the schema itself
-// before those of the schemas that it refers to or combines; then names that
-// only other keywords mention; then all others. A name that is listed comes at
+// Properties come in the order of "properties". Where "$ref", "allOf" or
+// "anyOf" bring in more, the order is that in which the keywords stand in the
+// schema; those of other keywords come behind. Then come names that are only
+// mentioned, as by "required", then all others. A name that is listed comes at
 // most once. Others could repeat: no grammar can exclude that, so
 // minProperties counts what stands there.
 //

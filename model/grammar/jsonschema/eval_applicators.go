@@ -34,21 +34,35 @@ func (e *evaluation) reference(keyword string) expr {
 	return e.sub(target)
 }
 
-// inPlace applies the schemas that speak about the same value.
-func (e *evaluation) inPlace(s *shape) *shape {
-	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		if e.peek(keyword) == nil || keyword == "$dynamicRef" && e.draft < draft2020 || keyword == "$recursiveRef" && e.draft != draft2019 {
+// combining lists the keywords that combined applies, in its order.
+var combining = []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf"}
+
+// combined applies those of the combining keywords that are wanted.
+func (e *evaluation) combined(s *shape, wanted func(keyword string) bool) *shape {
+	for _, keyword := range combining {
+		if e.peek(keyword) == nil || !wanted(keyword) {
 			continue
 		}
-		s = e.intersect(s, e.shape(e.reference(keyword)))
+		switch keyword {
+		case "allOf":
+			for _, x := range e.list("allOf") {
+				e.keyword = "allOf"
+				s = e.intersect(s, e.shape(x))
+			}
+		case "anyOf":
+			s = e.anyOf(s, e.list("anyOf"))
+		default:
+			if keyword == "$dynamicRef" && e.draft < draft2020 || keyword == "$recursiveRef" && e.draft != draft2019 {
+				continue
+			}
+			s = e.intersect(s, e.shape(e.reference(keyword)))
+		}
 	}
-	for _, x := range e.list("allOf") {
-		e.keyword = "allOf"
-		s = e.intersect(s, e.shape(x))
-	}
-	if list := e.list("anyOf"); list != nil {
-		s = e.anyOf(s, list)
-	}
+	return s
+}
+
+// inPlace applies the other schemas that speak about the same value.
+func (e *evaluation) inPlace(s *shape) *shape {
 	if list := e.list("oneOf"); list != nil {
 		s = e.oneOf(s, list)
 	}
