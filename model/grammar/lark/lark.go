@@ -224,7 +224,7 @@ func (p *parser) spaced(e rules.Expr) rules.Expr {
 	return rules.Seq{e, rules.Rep{Of: p.ignore, Min: 0, Max: regex.Unbounded}}
 }
 
-// inTerminal: what is read is the body of a terminal or of a lazy rule, where
+// whole: what is read is the body of a terminal or of a lazy rule, where
 // nothing is ignored.
 func (p *parser) whole() bool { return p.now.terminal || p.now.lazy || p.now.suffix != nil }
 
