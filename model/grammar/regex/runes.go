@@ -157,7 +157,7 @@ func (s *Set) tail(list []RuneRange, base rune, n int, least rune) Term {
 	end := base + 1<<(6*n) - 1
 	i, _ := slices.BinarySearchFunc(list, max(base, least), func(x RuneRange, r rune) int { return int(x.Hi - r) })
 	switch {
-	case i == len(list) || list[i].Lo > end:
+	case i == len(list) || list[i].Lo > end || end < least:
 		return Nothing
 	case n == 0:
 		return Empty
