@@ -94,6 +94,7 @@ var catalogue = []Format{
 	{Name: "command-r", Calls: list("Action:\n```json\n", "```", &Object{Name: []string{"tool_name"}, Arguments: []string{"parameters"}})},
 	{Name: "apertus", Reasoning: apertus, Calls: list("<|tools_prefix|>", "<|tools_suffix|>", &Object{NameIsKey: true})},
 	{Name: "apriel", Calls: list("<tool_calls>", "</tool_calls>", nameArguments)},
+	{Name: "hunyuan", Reasoning: think, Drop: []string{"<answer>\n", "\n</answer>"}, Calls: list("<tool_calls>", "</tool_calls>", nameArguments)},
 	{Name: "nemotron-v2", Reasoning: think, Calls: list("<TOOLCALL>", "</TOOLCALL>", nameArguments)},
 	{Name: "phi-4-mini", Calls: list("<|tool_call|>", "<|/tool_call|>", nameArguments)},
 	{Name: "firefunction", Calls: list(" functools", "", nameArguments)},

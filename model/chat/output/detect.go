@@ -15,8 +15,9 @@ type DetectOptions struct {
 
 // Detect finds the format of a template. It lets the template write a call and takes the format
 // that reads it back. If the template writes none, the format's marks in its source decide. The
-// marks of thoughts are found likewise. A template without either has the zero Format with the
-// name "content". A cancelled context ends it early, with what was found so far.
+// marks of thoughts are found likewise. A template with unknown marks around calls in JSON has a
+// format "json" that is made of them; one without calls has the name "content". A cancelled context
+// ends the search early, with what was found so far.
 //
 // The template renders about thirty short conversations, within its own bounds.
 func Detect(ctx context.Context, t *chat.Template, o DetectOptions) Format {
@@ -38,6 +39,10 @@ func detectCalls(ctx context.Context, t *chat.Template, o DetectOptions) Format 
 				f.lead(ctx, p)
 				return f
 			}
+			if f, ok := derive(ctx, p); ok && f.reads(after, written) {
+				f.History = p.history
+				return f
+			}
 		}
 	}
 	for _, f := range catalogue {
@@ -52,23 +57,30 @@ func detectCalls(ctx context.Context, t *chat.Template, o DetectOptions) Format 
 func reader(after, written string) (best Format, found bool) {
 	least := 0
 	for _, f := range catalogue {
-		text := after
-		if f.Calls != nil && f.Calls.AtStart {
-			text = written
-		}
-		if f.Messages != nil {
-			start := f.Messages.Start + f.Messages.Role
-			text = text[max(0, strings.LastIndex(text, start)+len(start)):]
-		}
-		m := Read(&f, Options{Tools: []Tool{{Name: probeTool}}}, text, false)
-		if len(m.Calls) != 1 || strings.ReplaceAll(m.Calls[0].Arguments, " ", "") != `{"`+probeKey+`":"`+probeValue+`"}` {
-			continue
-		}
-		if left := len(m.Content); !found || left < least {
+		if left, ok := f.read(after, written); ok && (!found || left < least) {
 			best, least, found = f, left, true
 		}
 	}
 	return best, found
+}
+
+func (f *Format) reads(after, written string) bool {
+	_, ok := f.read(after, written)
+	return ok
+}
+
+// read reports whether a format reads the probe's call, and how much content it leaves.
+func (f *Format) read(after, written string) (left int, ok bool) {
+	text := after
+	if f.Calls != nil && f.Calls.AtStart {
+		text = written
+	}
+	if f.Messages != nil {
+		start := f.Messages.Start + f.Messages.Role
+		text = text[max(0, strings.LastIndex(text, start)+len(start)):]
+	}
+	m := Read(f, Options{Tools: []Tool{{Name: probeTool}}}, text, false)
+	return len(m.Content), len(m.Calls) == 1 && strings.ReplaceAll(m.Calls[0].Arguments, " ", "") == `{"`+probeKey+`":"`+probeValue+`"}`
 }
 
 // lead finds what the template writes between content and a call.

@@ -22,7 +22,7 @@ var toolParsers = map[string]string{
 	"llama3": "llama-3", "llama3-json": "llama-3", "llama4-json": "llama-3",
 	"pythonic": "pythonic", "llama4-pythonic": "pythonic", "lfm2": "lfm2",
 	"cohere": "command-r7b", "cohere2": "command-r7b", "command-r": "command-r",
-	"hunyuan-a13b": "apriel", "hunyuan": "apriel", "jamba": "apriel", "apriel": "apriel", "phi4-mini-json": "phi-4-mini",
+	"hunyuan-a13b": "hunyuan", "jamba": "apriel", "apriel": "apriel", "phi4-mini-json": "phi-4-mini",
 	"xlam": "json-list", "gigachat3": "gigachat-3", "functionary": "functionary-v3.1", "gemma4": "gemma-4",
 }
 

@@ -16,6 +16,7 @@ const (
 	probeTool      = "probe_tool"
 	probeKey       = "probe_key"
 	probeValue     = "PROBE-VALUE"
+	probeID        = "call12345"
 )
 
 // probe renders conversations with a template.
@@ -47,7 +48,7 @@ func (p *probe) message(reasoning string, content any, call bool) map[string]any
 		if p.history.ArgumentsText {
 			arguments = `{"` + probeKey + `": "` + probeValue + `"}`
 		}
-		m["tool_calls"] = []any{map[string]any{"id": "call12345", "type": "function",
+		m["tool_calls"] = []any{map[string]any{"id": probeID, "type": "function",
 			"function": map[string]any{"name": probeTool, "arguments": arguments}}}
 	}
 	return m
