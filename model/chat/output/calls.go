@@ -287,7 +287,8 @@ func (p *Parser) closeCall() {
 	p.release()
 	s.open, s.just, s.stage, s.reader = false, true, between, nil
 	s.closed++
-	s.raw, s.literal = s.raw[:0], s.literal[:0]
+	s.literal = s.literal[:0]
+	s.forget()
 	if s.list != listNone {
 		s.list = listAfter
 	}
@@ -324,15 +325,19 @@ func (p *Parser) fail() {
 	s.open, s.reader = false, nil
 	p.mode = inContent
 	text := s.raw
-	if len(text) > MaxSpace {
-		s.raw = nil // a large one is not kept
-	}
 	n := len(text) - p.marking.content.tail(text)
 	for _, c := range text[:n] {
 		p.putContent(c)
 	}
 	p.held = append(p.held[:0], text[n:]...)
-	s.raw = s.raw[:0]
+	s.forget()
+}
+
+// forget drops the text of a call, and the memory of a large one.
+func (s *callState) forget() {
+	if s.raw = s.raw[:0]; cap(s.raw) > MaxSpace {
+		s.raw = nil
+	}
 }
 
 // endCalls ends the output among calls.

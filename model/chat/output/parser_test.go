@@ -47,6 +47,7 @@ func TestFormats(t *testing.T) {
 		{"hermes", `<tool_call>{"name": "weather", "arguments": ""}</tool_call>`, `call weather{}`},
 		{"hermes", `<tool_call>{"name": "weather", "arguments": null}</tool_call>`, `call weather{}`},
 		{"hermes", `<tool_call>{"name": "weather", "arguments": "{\"city\": \"\\u00e9\\n\"}"}</tool_call>`, `call weather{"city": "\u00e9\n"}`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": "{\"city\": \"\ud83d\ude00\ud83d\u0041\ud83d\"}"}</tool_call>`, `call weather{"city": "😀�A�"}`},
 		{"hermes", "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"a\nb\"}}</tool_call>", `call weather{"city": "a\nb"}`},
 		{"hermes", `<tool_call>{"type": "function", "function": {"name": "weather", "arguments": {}}, "n": [1, {"a": 2.5}]}</tool_call>`, `call weather{}`},
 		{"hermes", `<tool_call>{"name": "weather", "arguments": [1]}</tool_call>`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": [1]}</tool_call>"`},
@@ -102,6 +103,7 @@ func TestFormats(t *testing.T) {
 		{"llama-3", `{"name": "weather", "parameters": {"days": 1}}; {"name": "stop", "parameters": {}}`, `call weather{"days": 1}, call stop{}`},
 		{"llama-3", `<|python_tag|>{"type": "function", "function": "weather", "parameters": {}}`, `call weather{}`},
 		{"llama-3", `{"name": "Ann", "age": 3}`, `content "{\"name\": \"Ann\", \"age\": 3}"`},
+		{"llama-3", `<{"name": "stop"}`, `content "<{\"name\": \"stop\"}"`},
 		{"llama-3", `Yes: {"name": "stop"}`, `content "Yes: {\"name\": \"stop\"}"`},
 		{"json-list", `[{"name": "weather", "arguments": {}}]`, `call weather{}`},
 		{"harmony", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"days\": 1}<|call|>", `thought "hm", call weather{"days": 1}`},
@@ -110,6 +112,7 @@ func TestFormats(t *testing.T) {
 		{"harmony", "<|channel|>commentary to=functions.other<|message|>{}", `content "<|channel|>commentary to=functions.other<|message|>{}"`},
 		{"harmony", " to=functions.stop<|channel|>commentary<|message|>{oops", `content " to=functions.stop<|channel|>commentary<|message|>{oops"`},
 		{"harmony", "Hello there", `content "Hello there"`},
+		{"harmony", "<|<|channel|>final<|message|>c", `content "<|c"`},
 	} {
 		f, o := known(t, c.format), Options{Tools: ownTools}
 		if got := show(Read(f, o, c.text, false)); got != c.want {
@@ -230,29 +233,35 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// What is held back is bounded, and what is beyond a bound is content.
+// What is held back is bounded, and what is beyond a bound is content at once.
 func TestBounds(t *testing.T) {
 	call := func(arguments string) string { return `<tool_call>{"name": "weather", "arguments": ` + arguments }
-	deep := strings.Repeat(`{"a":`, MaxDepth+1)
-	long := `{"city": "` + strings.Repeat("x", MaxCall)
-	for name, text := range map[string]string{
-		"a long call":     call(long),
-		"deep arguments":  call(deep),
-		"a long name":     `<tool_call>{"name": "` + strings.Repeat("x", 2*MaxHeader),
-		"a long key":      `<tool_call>{"` + strings.Repeat("x", 2*MaxHeader),
-		"a long number":   call(`{"days": ` + strings.Repeat("1", 2*MaxHeader)),
-		"much space":      strings.Repeat(" ", 2*MaxSpace) + "<tool_call>",
-		"space in a call": "<tool_call>" + strings.Repeat(" ", MaxCall),
+	long := strings.Repeat("x", MaxCall)
+	name := long[:2*MaxHeader]
+	for _, c := range []struct{ format, what, text string }{
+		{"hermes", "a long call", call(`{"city": "` + long)},
+		{"hermes", "deep arguments", call(strings.Repeat(`{"a":`, MaxDepth+100))},
+		{"hermes", "a long name", `<tool_call>{"name": "` + name},
+		{"hermes", "a long key", `<tool_call>{"` + name},
+		{"hermes", "a long number", call(`{"days": ` + strings.Repeat("1", 2*MaxHeader))},
+		{"hermes", "much space", strings.Repeat(" ", 2*MaxSpace) + "<tool_call>"},
+		{"hermes", "space in a call", "<tool_call>" + strings.Repeat(" ", MaxCall)},
+		{"lfm2", "deep lists", "<|tool_call_start|>[weather(tags=" + strings.Repeat("[", MaxDepth+100)},
+		{"lfm2", "a long name", "<|tool_call_start|>[" + name},
+		{"lfm2", "a long word", "<|tool_call_start|>[weather(days=" + name},
+		{"qwen3-coder", "a long name", "<tool_call>\n<function=" + name},
+		{"qwen3-coder", "a long value", "<tool_call>\n<function=weather>\n<parameter=days>\n" + long},
+		{"qwen3-coder", "a long key", "<tool_call>\n<function=weather>\n<parameter=" + name},
+		{"harmony", "a long header", "<|channel|>" + name},
 	} {
-		f, o := known(t, "hermes"), Options{Tools: ownTools}
-		p := NewParser(f, o)
+		p := NewParser(known(t, c.format), Options{Tools: ownTools})
 		var m Message
-		m.Add(p.Push(text))
-		if kept := len(p.call.raw) + len(p.held) + len(p.content.space) + cap(p.call.raw)/8; kept > MaxCall/2 {
-			t.Errorf("%s: %d bytes are still held back", name, kept)
+		m.Add(p.Push(c.text))
+		if held := len(c.text) - len(m.Content); held > 50 || cap(p.call.raw) > MaxSpace {
+			t.Errorf("%s: %d bytes are held back, %d kept", c.what, held, cap(p.call.raw))
 		}
-		if m.Add(p.Finish(false)); m.Content != text || len(m.Calls) > 0 {
-			t.Errorf("%s: %d calls, content of %d bytes instead of %d", name, len(m.Calls), len(m.Content), len(text))
+		if m.Add(p.Finish(false)); m.Content != c.text || len(m.Calls) > 0 {
+			t.Errorf("%s: %d calls, content of %d bytes instead of %d", c.what, len(m.Calls), len(m.Content), len(c.text))
 		}
 	}
 	f := known(t, "hermes")
@@ -260,23 +269,36 @@ func TestBounds(t *testing.T) {
 	if m := Read(f, Options{}, "<think>a"+strings.Repeat(" ", 2*MaxSpace)+"</think>", false); len(m.Reasoning) < MaxSpace {
 		t.Errorf("white space of %d bytes after thoughts", len(m.Reasoning))
 	}
-	text := "<|channel|>" + strings.Repeat("x", 2*MaxHeader)
-	if m := Read(known(t, "harmony"), Options{}, text, false); m.Content != text {
-		t.Errorf("a long header: %d bytes of content", len(m.Content))
+}
+
+// A broken call keeps its index, and the next one has another. With Hold there is no broken call.
+func TestBrokenCall(t *testing.T) {
+	for _, c := range []struct {
+		hold    bool
+		kinds   []Kind
+		indexes []int
+	}{
+		{false, []Kind{CallOpened, CallBroken, ContentDelta, CallOpened, ArgumentsDelta, CallClosed}, []int{0, 0, 0, 1, 1, 1}},
+		{true, []Kind{ContentDelta, CallOpened, ArgumentsDelta, CallClosed}, []int{0, 0, 0, 0}},
+	} {
+		p := NewParser(known(t, "hermes"), Options{Tools: ownTools, Hold: c.hold})
+		var kinds []Kind
+		var indexes []int
+		for _, e := range append(slices.Clone(p.Push(`<tool_call>{"name": "stop", "x" <tool_call>{"name": "stop"}`)), p.Finish(false)...) {
+			kinds, indexes = append(kinds, e.Kind), append(indexes, e.Index)
+		}
+		if !reflect.DeepEqual(kinds, c.kinds) || !reflect.DeepEqual(indexes, c.indexes) {
+			t.Errorf("hold %v: kinds %v, indexes %v", c.hold, kinds, indexes)
+		}
 	}
 }
 
-// A broken call keeps its index; the next one has another.
-func TestBrokenCall(t *testing.T) {
-	p := NewParser(known(t, "hermes"), Options{Tools: ownTools})
-	var kinds []Kind
-	var indexes []int
-	for _, e := range append(slices.Clone(p.Push(`<tool_call>{"name": "stop", "x" <tool_call>{"name": "stop"}`)), p.Finish(false)...) {
-		kinds, indexes = append(kinds, e.Kind), append(indexes, e.Index)
-	}
-	if !reflect.DeepEqual(kinds, []Kind{CallOpened, CallBroken, ContentDelta, CallOpened, ArgumentsDelta, CallClosed}) ||
-		!reflect.DeepEqual(indexes, []int{0, 0, 0, 1, 1, 1}) {
-		t.Errorf("kinds %v, indexes %v", kinds, indexes)
+// A mark at the end of the prompt that opens a call is no part of the output's text.
+func TestOpenedCall(t *testing.T) {
+	for text, want := range map[string]string{"Hi": `content "Hi"`, "all\nHi": `content "Hi"`, "stop\n{}": `call stop{}`, "other\n{}": `content "other\n{}"`} {
+		if got := show(Read(known(t, "functionary-v3.2"), Options{Tools: ownTools, Opened: ">>>"}, text, false)); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
 	}
 }
 
