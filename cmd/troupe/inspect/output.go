@@ -25,7 +25,7 @@ func newOutput() *cobra.Command {
 			"of stdin is an object with output and, if there are any, tools, messages (the conversation before it), enable_thinking,\n" +
 			"reasoning_format (none leaves thoughts in the content), continue_final_message (content or reasoning: the output goes on\n" +
 			"with that part of the last message), partial (the output is cut) and further variables of the template.",
-		Example: `  echo '{"output":"<think>Hm.</think>Yes."}' | troupe inspect output --template qwen3.jinja --split 1`,
+		Example: `  echo '{"output":"<think>Hm.</think>Yes."}' | troupe inspect output --template qwen3.jinja`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if split < 0 {
 				return fmt.Errorf("--split is %d; it must be at least 1, or 0 for the whole output at once", split)

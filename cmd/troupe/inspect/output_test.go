@@ -45,7 +45,7 @@ func TestInspectOutput(t *testing.T) {
 	if named != `{"content":"b","reasoning_content":"a","tool_calls":[]}`+"\n" {
 		t.Errorf("a named parser: %s", named)
 	}
-	if text := mustRun(t, "", "inspect", "output", "--template", file, "--describe"); !strings.Contains(text, `"Name":"hermes"`) || !strings.Contains(text, `"</think>"`) {
+	if text := mustRun(t, "", "inspect", "output", "--template", file, "--describe"); !strings.Contains(text, `"name":"hermes"`) || !strings.Contains(text, `"</think>"`) {
 		t.Errorf("the format: %s", text)
 	}
 }

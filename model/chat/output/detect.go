@@ -126,8 +126,8 @@ func (f *Format) in(t *chat.Template) bool {
 		}
 	}
 	for _, h := range c.Call.Headers[:min(1, len(c.Call.Headers))] {
-		for _, part := range parsePattern(h) {
-			for _, word := range strings.Fields(strings.ReplaceAll(part.literal, `"`, " ")) {
+		for _, part := range Pieces(h) {
+			for _, word := range strings.Fields(strings.ReplaceAll(part.Literal, `"`, " ")) {
 				if !t.Contains(word) {
 					return false
 				}

@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -199,7 +200,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		for _, p := range append(m.headers, m.params...) {
 			for _, part := range p {
-				if !strings.Contains(" name key string index word id /id args tags ", " "+part.field+" ") && part.field != "" || part.field+part.literal == "" {
+				if !strings.Contains(" name key string index word id /id args tags ", " "+part.Field+" ") && part.Field != "" || part.Field+part.Literal == "" {
 					t.Errorf("%s: the pattern has %+v", f.Name, part)
 				}
 			}
@@ -227,6 +228,20 @@ func TestConvert(t *testing.T) {
 	} {
 		if got := convert(c.text, tool.typesOf(c.key)); got != c.want {
 			t.Errorf("%s: %q: %s, want %s", c.key, c.text, got, c.want)
+		}
+	}
+}
+
+// docs/formats.md has every name.
+func TestDocumentedNames(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(page), "_", "-")
+	for _, name := range append(ToolParsers(), ReasoningParsers()...) {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/formats.md lacks %s", name)
 		}
 	}
 }

@@ -2,7 +2,15 @@ package output
 
 import "strings"
 
-// A pattern is a short header as text with fields:
+type pattern []Piece
+
+// Piece is a part of a pattern: a literal text or a field.
+type Piece struct {
+	Literal string // "" for a field
+	Field   string
+}
+
+// Pieces takes a pattern apart: a short header as text with fields:
 //
 //	{name}       the tool's name
 //	{key}        a parameter's name
@@ -14,25 +22,18 @@ import "strings"
 //	{tags}       likewise with <
 //
 // White space matches any white space, or none.
-type pattern []piece
-
-type piece struct {
-	literal string // "" for a field
-	field   string
-}
-
-func parsePattern(text string) pattern {
-	var p pattern
+func Pieces(text string) []Piece {
+	var p []Piece
 	for text != "" {
 		at := strings.IndexByte(text, '{')
 		end := strings.IndexByte(text, '}')
 		if at < 0 || end < at {
-			return append(p, piece{literal: text})
+			return append(p, Piece{Literal: text})
 		}
 		if at > 0 {
-			p = append(p, piece{literal: text[:at]})
+			p = append(p, Piece{Literal: text[:at]})
 		}
-		p = append(p, piece{field: text[at+1 : end]})
+		p = append(p, Piece{Field: text[at+1 : end]})
 		text = text[end+1:]
 	}
 	return p
@@ -41,7 +42,7 @@ func parsePattern(text string) pattern {
 func parsePatterns(texts []string) []pattern {
 	list := make([]pattern, len(texts))
 	for i, t := range texts {
-		list[i] = parsePattern(t)
+		list[i] = Pieces(t)
 	}
 	return list
 }
@@ -63,10 +64,10 @@ type header struct {
 // match compares a text from a place on.
 func (p pattern) match(text string, at int, h header) (header, fit) {
 	for i, part := range p {
-		switch part.field {
+		switch part.Field {
 		case "":
 			var f fit
-			if at, f = matchLiteral(part.literal, text, at); f != yes {
+			if at, f = matchLiteral(part.Literal, text, at); f != yes {
 				return h, f
 			}
 		case "id":
@@ -80,7 +81,7 @@ func (p pattern) match(text string, at int, h header) (header, fit) {
 			if at == len(text) {
 				return h, maybe
 			}
-			if first := map[string]byte{"args": '{', "tags": '<'}[part.field]; text[at] != first {
+			if first := map[string]byte{"args": '{', "tags": '<'}[part.Field]; text[at] != first {
 				return h, no
 			}
 		default:
@@ -94,7 +95,7 @@ func (p pattern) match(text string, at int, h header) (header, fit) {
 // matchField compares a text with a pattern that begins with a field: the longest value first.
 func (p pattern) matchField(text string, at int, h header) (header, fit) {
 	end := at
-	for end < len(text) && inField(p[0].field, text[end]) {
+	for end < len(text) && inField(p[0].Field, text[end]) {
 		end++
 	}
 	best := no
@@ -103,7 +104,7 @@ func (p pattern) matchField(text string, at int, h header) (header, fit) {
 	}
 	for ; end > at; end-- {
 		next, value := h, text[at:end]
-		switch p[0].field {
+		switch p[0].Field {
 		case "name":
 			next.name = value
 		case "key":
