@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -318,4 +319,67 @@ func TestConformanceFormats(t *testing.T) {
 		good++
 	}
 	t.Logf("%d of %d formats", good, total)
+}
+
+// What a template writes for calls with arguments of every type, its format reads back.
+func TestConformanceReadsBack(t *testing.T) {
+	dir := conformance.Path(t, "chat_templates")
+	arguments := []string{`{"city": "a \"q\" <b> é 世\nx", "days": -7, "exact": true, "tags": ["a", 1, null, {"k": "v"}], "more": {"x": {"y": [1.5]}}}`, `{"city": "Rome"}`}
+	written := 0
+	for name, tt := range readTemplates(t, dir) {
+		for n := range len(arguments) {
+			for _, content := range []string{`""`, "null"} {
+				text, o, ok := tt.writeCalls(t, content, arguments[n:])
+				if !ok {
+					continue
+				}
+				written++
+				m := Read(&tt.f, o, text, false)
+				same := len(m.Calls) == len(arguments)-n
+				for i := 0; same && i < len(m.Calls); i++ {
+					same = sameJSON(m.Calls[i].Arguments, arguments[n+i])
+				}
+				if !same {
+					t.Errorf("%s (%s), %q:\n%s", name, tt.f.Name, text, show(m))
+				}
+			}
+		}
+	}
+	if t.Logf("%d texts with calls", written); written < 120 {
+		t.Errorf("only %d texts have calls", written)
+	}
+}
+
+// writeCalls lets the template write calls. It reports false if the template refuses them, or leaves
+// some out.
+func (tt *testTemplate) writeCalls(t *testing.T, content string, arguments []string) (text string, o Options, ok bool) {
+	const question = `{"role":"user","content":"QUESTION"}`
+	var calls []string
+	for i, a := range arguments {
+		calls = append(calls, fmt.Sprintf(`{"id":"abcdefgh%d","type":"function","function":{"name":"weather","arguments":%s}}`, i, a))
+	}
+	var tools any = []any{map[string]any{"type": "function", "function": map[string]any{
+		"name": "weather", "description": "d", "parameters": ownTools[0].Parameters}}}
+	render := func(generate bool, further string) string {
+		v, err := chat.DecodeJSON([]byte("[" + question + further + "]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := tt.t.Render(context.Background(), chat.Input{Messages: tt.f.History.Prepare(v), Tools: tools,
+			AddGenerationPrompt: generate, Now: time.Unix(1, 0)})
+		if err != nil {
+			return "" // the template refuses it
+		}
+		return text
+	}
+	full := render(false, `,{"role":"assistant","content":`+content+`,"tool_calls":[`+strings.Join(calls, ",")+`]}`)
+	prompt := render(true, "")
+	o.Tools = ownTools
+	text, exact := strings.CutPrefix(full, prompt)
+	if exact {
+		o.Opened = tt.f.Opened(prompt)
+	} else {
+		text = text[strings.LastIndex(text, "QUESTION")+1:]
+	}
+	return text, o, full != "" && prompt != "" && strings.Count(text, "weather") == len(arguments)
 }
