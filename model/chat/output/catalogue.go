@@ -20,8 +20,8 @@ var (
 	nameParameters = &Object{Name: []string{"name"}, Arguments: []string{"parameters", "arguments"}, ID: []string{"id"}}
 )
 
-// list is a format of calls as objects in a list between two marks.
-func list(begin, end string, o *Object) *Calls {
+// objects is a format of calls as objects in a list between two marks.
+func objects(begin, end string, o *Object) *Calls {
 	return &Calls{Begin: begin, List: true, End: end, Call: Call{Object: o}}
 }
 
@@ -81,7 +81,7 @@ var catalogue = []Format{
 	{Name: "mistral-v11", ID: NineID, Calls: &Calls{Call: Call{
 		Open: "[TOOL_CALLS]", Headers: []string{"{name}[CALL_ID]{id}{word}{/id}[ARGS]", "{name}[ARGS]", "{name}{args}"},
 	}}},
-	{Name: "mistral", ID: NineID, Calls: list("[TOOL_CALLS]", "", nameArguments)},
+	{Name: "mistral", ID: NineID, Calls: objects("[TOOL_CALLS]", "", nameArguments)},
 	{Name: "gemma-4", Reasoning: gemmaThink, Drop: []string{"<channel|>"}, Calls: &Calls{Call: Call{
 		Open: "<|tool_call>", Headers: []string{"call:{name}{args}"}, Arguments: Bare, Close: "<tool_call|>",
 	}}},
@@ -89,15 +89,15 @@ var catalogue = []Format{
 		Headers: []string{"{name}("}, Arguments: Python,
 	}}},
 	{Name: "command-r7b", Reasoning: cohereThink, Drop: []string{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
-		Calls: list("<|START_ACTION|>", "<|END_ACTION|>", &Object{
+		Calls: objects("<|START_ACTION|>", "<|END_ACTION|>", &Object{
 			Name: []string{"tool_name"}, Arguments: []string{"parameters"}, ID: []string{"tool_call_id"}})},
-	{Name: "command-r", Calls: list("Action:\n```json\n", "```", &Object{Name: []string{"tool_name"}, Arguments: []string{"parameters"}})},
-	{Name: "apertus", Reasoning: apertus, Calls: list("<|tools_prefix|>", "<|tools_suffix|>", &Object{NameIsKey: true})},
-	{Name: "apriel", Calls: list("<tool_calls>", "</tool_calls>", nameArguments)},
-	{Name: "hunyuan", Reasoning: think, Drop: []string{"<answer>\n", "\n</answer>"}, Calls: list("<tool_calls>", "</tool_calls>", nameArguments)},
-	{Name: "nemotron-v2", Reasoning: think, Calls: list("<TOOLCALL>", "</TOOLCALL>", nameArguments)},
-	{Name: "phi-4-mini", Calls: list("<|tool_call|>", "<|/tool_call|>", nameArguments)},
-	{Name: "firefunction", Calls: list(" functools", "", nameArguments)},
+	{Name: "command-r", Calls: objects("Action:\n```json\n", "```", &Object{Name: []string{"tool_name"}, Arguments: []string{"parameters"}})},
+	{Name: "apertus", Reasoning: apertus, Calls: objects("<|tools_prefix|>", "<|tools_suffix|>", &Object{NameIsKey: true})},
+	{Name: "apriel", Calls: objects("<tool_calls>", "</tool_calls>", nameArguments)},
+	{Name: "hunyuan", Reasoning: think, Drop: []string{"<answer>\n", "\n</answer>"}, Calls: objects("<tool_calls>", "</tool_calls>", nameArguments)},
+	{Name: "nemotron-v2", Reasoning: think, Calls: objects("<TOOLCALL>", "</TOOLCALL>", nameArguments)},
+	{Name: "phi-4-mini", Calls: objects("<|tool_call|>", "<|/tool_call|>", nameArguments)},
+	{Name: "firefunction", Calls: objects(" functools", "", nameArguments)},
 	{Name: "gigachat-3.1", Calls: &Calls{Call: Call{Open: "<|function_call|>", Object: nameArguments}}},
 	{Name: "gigachat-3", Calls: &Calls{Call: Call{Open: "<|message_sep|>\n\nfunction call<|role_sep|>\n", Object: nameArguments}}},
 	{Name: "solar-open", Reasoning: solarThink, Drop: []string{"<|begin|>assistant", "<|content|>", "<|end|>"}, Calls: &Calls{

@@ -173,6 +173,11 @@ func TestNamed(t *testing.T) {
 	if f, err = Named(was, "", ""); err != nil || !reflect.DeepEqual(f, was) {
 		t.Errorf("%+v, %v", f, err)
 	}
+	lead := *known(t, "hermes")
+	lead.Calls = &Calls{Lead: "\n"}
+	if f, err = Named(lead, "hermes", ""); err != nil || f.Calls.Lead != "\n" {
+		t.Errorf("the same format again: %+v, %v", f, err)
+	}
 	for _, names := range [][2]string{{"herms", ""}, {"", "qwn3"}} {
 		if _, err := Named(was, names[0], names[1]); err == nil || !strings.Contains(err.Error(), names[0]+names[1]) || !strings.Contains(err.Error(), "qwen3") {
 			t.Errorf("%v: %v", names, err)
@@ -208,6 +213,14 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+func TestFormatAsJSON(t *testing.T) {
+	for name, want := range map[string]string{"lfm2": `"arguments":"python"`, "kimi-k2": `"id":"functions.NAME:0"`, "harmony": `"body":"\u003c|message|\u003e"`} {
+		if text, err := json.Marshal(known(t, name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+}
+
 func TestIDs(t *testing.T) {
 	random := [24]byte{0, 61, 62, 255}
 	for shape, want := range map[IDShape]string{CallID: "call_0z07" + strings.Repeat("0", 20), NineID: "0z0700000", IndexID: "functions.f:3"} {
@@ -220,11 +233,13 @@ func TestIDs(t *testing.T) {
 func TestConvert(t *testing.T) {
 	tool := newTool(Tool{Parameters: json.RawMessage(`{"properties": {"s": {"type": "string"}, "n": {"type": ["integer", "null"]}, "sn": {"type": ["string", "number"]},
 		"e": {"enum": ["1", "2"]}, "ref": {"$ref": "#/$defs/list"}, "or": {"anyOf": [{"type": "boolean"}, {"type": "string"}]}, "odd": {"type": "thing"},
+		"mixed": {"enum": [1, true, null, [2], {"a": 3}]}, "const": {"const": "1"}, "all": {"allOf": [{"type": ["string", "array"]}, {"type": "array"}]},
 		"loop": {"$ref": "#/properties/loop"}}, "$defs": {"list": {"type": "array"}}}`)})
 	for _, c := range []struct{ key, text, want string }{
 		{"s", "7", `"7"`}, {"s", `"a"`, `"\"a\""`}, {"n", " 7\n", "7"}, {"n", "null", "null"}, {"n", "None", "null"}, {"n", "x", `"x"`},
 		{"sn", "7", "7"}, {"sn", "x", `"x"`}, {"e", "1", `"1"`}, {"ref", "[1]", "[1]"}, {"ref", "['a']", `["a"]`}, {"or", "true", "true"}, {"or", "True", "true"},
-		{"or", "[1]", `"[1]"`}, {"odd", "7", "7"}, {"loop", "7", "7"}, {"unknown", `{"a": 1}`, `{"a": 1}`}, {"unknown", "", `""`}, {"unknown", "a\x01", `"a\u0001"`},
+		{"or", "[1]", `"[1]"`}, {"odd", "7", "7"}, {"mixed", "[2]", "[2]"}, {"mixed", "{'a': 3}", `{"a": 3}`},
+		{"mixed", "x", `"x"`}, {"const", "1", `"1"`}, {"all", "[1]", "[1]"}, {"loop", "7", "7"}, {"unknown", `{"a": 1}`, `{"a": 1}`}, {"unknown", "", `""`}, {"unknown", "a\x01", `"a\u0001"`},
 	} {
 		if got := convert(c.text, tool.typesOf(c.key)); got != c.want {
 			t.Errorf("%s: %q: %s, want %s", c.key, c.text, got, c.want)

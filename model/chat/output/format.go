@@ -3,6 +3,8 @@ package output
 // Format describes how a model writes its parts. It is data: the parser interprets it, and
 // a grammar for calls can be made of it. The zero Format has content only.
 //
+// Formats share what they point to, so nobody may change it.
+//
 // Texts in it are literal, but a newline or space in a Header matches any white space, or none.
 // Between the parts of a call white space is always allowed.
 type Format struct {

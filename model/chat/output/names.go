@@ -66,6 +66,9 @@ func Named(f Format, toolParser, reasoningParser string) (Format, error) {
 			return f, fmt.Errorf("there is no tool parser %q; the parsers are %s", toolParser, strings.Join(ToolParsers(), ", "))
 		}
 		named := catalogue[at]
+		if f.Name == name {
+			named = f // it knows what the template writes around calls
+		}
 		named.History = f.History
 		if f.Reasoning.Close != "" && named.Messages == nil {
 			named.Reasoning = f.Reasoning

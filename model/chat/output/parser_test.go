@@ -50,6 +50,15 @@ func TestFormats(t *testing.T) {
 		{"hermes", `<tool_call>{"name": "weather", "arguments": "{\"city\": \"\ud83d\ude00\ud83d\u0041\ud83d\"}"}</tool_call>`, `call weather{"city": "😀�A�"}`},
 		{"hermes", "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"a\nb\"}}</tool_call>", `call weather{"city": "a\nb"}`},
 		{"hermes", `<tool_call>{"type": "function", "function": {"name": "weather", "arguments": {}}, "n": [1, {"a": 2.5}]}</tool_call>`, `call weather{}`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": "{\"city\": \"\/\b\f\r\t\"} \n"}</tool_call>`, `call weather{"city": "/\u0008\u000c\r\t"}`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": "{} x"}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": \"{} x\"}"`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": "{"}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": \"{\"}"`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": {"city": "\x"}}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"\\x\"}}"`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": {"city": "\u00eg"}}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"\\u00eg\"}}"`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": {"days": 01}}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": {\"days\": 01}}"`},
+		{"hermes", `<tool_call>{"name": "weather", "arguments": {"tags": [1,]}}`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": {\"tags\": [1,]}}"`},
+		{"hermes", `<tool_call>{"name": "weather", "name": "stop"}`, `content "<tool_call>{\"name\": \"weather\", \"name\": \"stop\"}"`},
+		{"hermes", `<tool_call>{"arguments": {}}`, `content "<tool_call>{\"arguments\": {}}"`},
 		{"hermes", `<tool_call>{"name": "weather", "arguments": [1]}</tool_call>`, `content "<tool_call>{\"name\": \"weather\", \"arguments\": [1]}</tool_call>"`},
 		{"hermes", `<tool_call>{"name": "other", "arguments": {}}</tool_call>`, `content "<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>"`},
 		{"hermes", " \n<tool_call>{\"name\": \"weather\", \"arguments\": {]", "content \" \\n<tool_call>{\\\"name\\\": \\\"weather\\\", \\\"arguments\\\": {]\""},
@@ -83,6 +92,13 @@ func TestFormats(t *testing.T) {
 		{"lfm2", `<|tool_call_start|>[weather(city='it\'s', days=-1.5, exact=False, more={"a": (1, None)}), stop()]<|tool_call_end|>`,
 			`call weather{"city": "it's", "days": -1.5, "exact": false, "more": {"a": [1, null]}}, call stop{}`},
 		{"lfm2", `<|tool_call_start|>[weather(city="""a"b""", any="", tags=["\x41\u00e9\d"])]<|tool_call_end|>`, `call weather{"city": "a\"b", "any": "", "tags": ["Aé\\d"]}`},
+		{"lfm2", `<|tool_call_start|>[weather(city="\a\b\f\n\r\t\v\0\\\"\'\x41\u00e9\U0001F600\q\` + "\n" + `|")]<|tool_call_end|>`,
+			`call weather{"city": "\u0007\u0008\u000c\n\r\t\u000b\u0000\\\"'Aé😀\\q|"}`},
+		{"lfm2", `<|tool_call_start|>[weather(city="\xg1")]`, `content "<|tool_call_start|>[weather(city=\"\\xg1\")]"`},
+		{"lfm2", `<|tool_call_start|>[weather(more={1: 2})]`, `content "<|tool_call_start|>[weather(more={1: 2})]"`},
+		{"lfm2", `<|tool_call_start|>[weather(tags=[1)]`, `content "<|tool_call_start|>[weather(tags=[1)]"`},
+		{"gemma-4", `<|tool_call>call:weather{"city":"a\nb",<|"|>days<|"|>:1}`, `call weather{"city": "a\nb", "days": 1}`},
+		{"gemma-4", `<|tool_call>call:weather{city:<|"|>a`, `content "<|tool_call>call:weather{city:<|\"|>a"`},
 		{"pythonic", `[weather(city="Rome")]`, `call weather{"city": "Rome"}`},
 		{"pythonic", `[weather(city=Rome)]`, `content "[weather(city=Rome)]"`},
 		{"pythonic", `[1, 2] is a list`, `content "[1, 2] is a list"`},
@@ -210,6 +226,21 @@ func TestToolsThatMayBeCalled(t *testing.T) {
 		if got := show(Read(known(t, "hermes"), o, text, false)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// Reasoning tells thoughts from the rest, so that a grammar can begin after them.
+func TestReasoningState(t *testing.T) {
+	f := known(t, "hermes")
+	f.Reasoning = think
+	p := NewParser(f, Options{})
+	var states []bool
+	for _, piece := range []string{"<thi", "nk>a", "</think", ">b"} {
+		p.Push(piece)
+		states = append(states, p.Reasoning())
+	}
+	if !slices.Equal(states, []bool{false, true, true, false}) {
+		t.Error(states)
 	}
 }
 
