@@ -117,16 +117,17 @@ func (r *outputReader) line(ctx context.Context, line []byte) (any, error) {
 		return nil, fmt.Errorf("continue_final_message is %q; use content or reasoning", l.Continue)
 	}
 	p := output.NewParser(&r.format, o)
-	var m output.Message
+	var c output.Collector
 	for rest := *l.Output; rest != ""; {
 		n := len(rest)
 		if r.split > 0 {
 			n = min(n, r.split)
 		}
-		m.Add(p.Push(rest[:n]))
+		c.Add(p.Push(rest[:n]))
 		rest = rest[n:]
 	}
-	m.Add(p.Finish(l.Partial))
+	c.Add(p.Finish(l.Partial))
+	m := c.Message()
 	parts := outputParts{before.Content + m.Content, before.Reasoning + m.Reasoning, []outputCall{}}
 	for _, call := range m.Calls {
 		parts.Calls = append(parts.Calls, outputCall{call.Name, call.Arguments, call.ID})

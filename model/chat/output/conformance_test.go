@@ -272,13 +272,13 @@ func (c *outputCase) checkCuts(t *testing.T, tt testTemplate, o Options) {
 }
 
 func readCut(f *Format, o Options, cut bool, pieces ...string) Message {
-	var m Message
+	var c Collector
 	p := NewParser(f, o)
 	for _, piece := range pieces {
-		m.Add(p.Push(piece))
+		c.Add(p.Push(piece))
 	}
-	m.Add(p.Finish(cut))
-	return m
+	c.Add(p.Finish(cut))
+	return c.Message()
 }
 
 // TestConformanceFormats reads the formats as their makers document them, by the parsers' names.

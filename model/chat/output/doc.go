@@ -15,6 +15,10 @@
 //  4. The arguments of a closed call are one valid JSON object.
 //  5. Memory is bounded: see MaxCall and MaxSpace. Time is linear in the text.
 //
+// A stream gives the events on as they come. Once in a while one call turns out to be none: then
+// CallBroken takes it back, and its text follows as content. A stream that cannot take a call back
+// sets Options.Hold and gets every call when it is complete.
+//
 // A Parser is not safe for concurrent use. It has no goroutine, clock or randomness.
 //
 // # Parts

@@ -1,8 +1,6 @@
 package output
 
-import "strings"
-
-// Message gathers the events of a whole output. The zero Message is empty.
+// Message is the parts of an output.
 type Message struct {
 	Reasoning string
 	Content   string
@@ -18,38 +16,50 @@ type ToolCall struct {
 	Complete  bool
 }
 
-// Add adds events of a Parser.
-func (m *Message) Add(events []Event) {
-	var reasoning, content strings.Builder
-	last := func() *ToolCall { return &m.Calls[len(m.Calls)-1] }
+// Collector makes a Message of the events of a Parser. The zero Collector is empty.
+type Collector struct {
+	reasoning []byte
+	content   []byte
+	calls     []ToolCall
+	arguments []byte // of the last call
+}
+
+// Add adds events.
+func (c *Collector) Add(events []Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case ReasoningDelta:
-			reasoning.WriteString(e.Text)
+			c.reasoning = append(c.reasoning, e.Text...)
 		case ContentDelta:
-			content.WriteString(e.Text)
+			c.content = append(c.content, e.Text...)
 		case CallOpened:
-			m.Calls = append(m.Calls, ToolCall{Index: e.Index, Name: e.Name, ID: e.ID})
+			c.calls = append(c.calls, ToolCall{Index: e.Index, Name: e.Name, ID: e.ID})
+			c.arguments = c.arguments[:0]
 		case ArgumentsDelta:
-			last().Arguments += e.Text
+			c.arguments = append(c.arguments, e.Text...)
 		case CallClosed:
-			last().Complete = true
-			last().ID = e.ID
+			last := &c.calls[len(c.calls)-1]
+			last.Complete, last.ID, last.Arguments = true, e.ID, string(c.arguments)
 		case CallBroken:
-			if m.Calls = m.Calls[:len(m.Calls)-1]; len(m.Calls) == 0 {
-				m.Calls = nil
-			}
+			c.calls = c.calls[:len(c.calls)-1]
 		}
 	}
-	m.Reasoning += reasoning.String()
-	m.Content += content.String()
+}
+
+// Message returns the parts so far. An open call has the arguments so far.
+func (c *Collector) Message() Message {
+	m := Message{Reasoning: string(c.reasoning), Content: string(c.content), Calls: append([]ToolCall(nil), c.calls...)}
+	if n := len(m.Calls); n > 0 && !m.Calls[n-1].Complete {
+		m.Calls[n-1].Arguments = string(c.arguments)
+	}
+	return m
 }
 
 // Read parses a whole output.
 func Read(f *Format, o Options, text string, cut bool) Message {
-	var m Message
+	var c Collector
 	p := NewParser(f, o)
-	m.Add(p.Push(text))
-	m.Add(p.Finish(cut))
-	return m
+	c.Add(p.Push(text))
+	c.Add(p.Finish(cut))
+	return c.Message()
 }

@@ -200,17 +200,19 @@ func TestArgumentsStream(t *testing.T) {
 			p := NewParser(known(t, format), Options{Tools: ownTools, Hold: hold})
 			until := strings.Index(text, "Rome") + 2
 			events := slices.Clone(p.Push(text[:until]))
-			var m Message
-			m.Add(events)
+			var c Collector
+			c.Add(events)
+			m := c.Message()
 			switch {
 			case hold && len(events) > 0:
 				t.Errorf("%s: %+v came before the call was complete", format, events)
 			case !hold && (len(m.Calls) != 1 || m.Calls[0].Arguments != `{"city": "Ro`):
 				t.Errorf("%s: after %q: %+v", format, text[:until], events)
 			}
-			m.Add(p.Push(text[until:]))
-			if m.Add(p.Finish(false)); show(m) != `call weather{"city": "Rome"}` {
-				t.Errorf("%s: %s", format, show(m))
+			c.Add(p.Push(text[until:]))
+			c.Add(p.Finish(false))
+			if got := show(c.Message()); got != `call weather{"city": "Rome"}` {
+				t.Errorf("%s: %s", format, got)
 			}
 		}
 	}
@@ -247,19 +249,19 @@ func TestReasoningState(t *testing.T) {
 // A special token is part of a mark, or it is left out.
 func TestSpecialTokens(t *testing.T) {
 	p := NewParser(known(t, "kimi-k2"), Options{Tools: ownTools})
-	var m Message
-	m.Add(p.Push("Hi"))
+	var c Collector
+	c.Add(p.Push("Hi"))
 	for _, token := range []string{"<|im_start|>", "<|tool_call_begin|>"} {
-		m.Add(p.PushSpecial(token))
+		c.Add(p.PushSpecial(token))
 	}
-	m.Add(p.Push("functions.stop:0"))
-	m.Add(p.PushSpecial("<|tool_call_argument_begin|>"))
-	m.Add(p.Push("{}"))
+	c.Add(p.Push("functions.stop:0"))
+	c.Add(p.PushSpecial("<|tool_call_argument_begin|>"))
+	c.Add(p.Push("{}"))
 	for _, token := range []string{"<|tool_call_end|>", "<|im_end|>"} {
-		m.Add(p.PushSpecial(token))
+		c.Add(p.PushSpecial(token))
 	}
-	m.Add(p.Finish(false))
-	if got := show(m); got != `content "Hi", call stop{}, id functions.stop:0` {
+	c.Add(p.Finish(false))
+	if got := show(c.Message()); got != `content "Hi", call stop{}, id functions.stop:0` {
 		t.Error(got)
 	}
 }
@@ -286,12 +288,14 @@ func TestBounds(t *testing.T) {
 		{"harmony", "a long header", "<|channel|>" + name},
 	} {
 		p := NewParser(known(t, c.format), Options{Tools: ownTools})
-		var m Message
-		m.Add(p.Push(c.text))
+		var parts Collector
+		parts.Add(p.Push(c.text))
+		m := parts.Message()
 		if held := len(c.text) - len(m.Content); held > 50 || cap(p.call.raw) > MaxSpace {
 			t.Errorf("%s: %d bytes are held back, %d kept", c.what, held, cap(p.call.raw))
 		}
-		if m.Add(p.Finish(false)); m.Content != c.text || len(m.Calls) > 0 {
+		parts.Add(p.Finish(false))
+		if m = parts.Message(); m.Content != c.text || len(m.Calls) > 0 {
 			t.Errorf("%s: %d calls, content of %d bytes instead of %d", c.what, len(m.Calls), len(m.Content), len(c.text))
 		}
 	}

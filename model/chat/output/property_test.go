@@ -65,19 +65,19 @@ func TestAnyCutGivesTheSameParts(t *testing.T) {
 		text, end := drawText(t, f), rapid.Bool().Draw(t, "cut")
 		whole := Read(f, o, text, end)
 		p := NewParser(f, o)
-		var m Message
+		var c Collector
 		check := checker{t: t, valid: utf8.ValidString(text), o: o}
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(0, min(len(rest), 9)).Draw(t, "bytes")
 			events := p.Push(rest[:n])
 			check.events(events)
-			m.Add(events)
+			c.Add(events)
 			rest = rest[n:]
 		}
 		events := p.Finish(end)
 		check.events(events)
-		m.Add(events)
-		if !reflect.DeepEqual(m, whole) {
+		c.Add(events)
+		if m := c.Message(); !reflect.DeepEqual(m, whole) {
 			t.Fatalf("%s, %q:\ncut   %+v\nwhole %+v", f.Name, text, m, whole)
 		}
 	})
