@@ -81,7 +81,7 @@ func (p pattern) match(text string, at int, h header) (header, fit) {
 			if at == len(text) {
 				return h, maybe
 			}
-			if first := map[string]byte{"args": '{', "tags": '<'}[part.Field]; text[at] != first {
+			if (text[at] != '{' || part.Field != "args") && (text[at] != '<' || part.Field != "tags") {
 				return h, no
 			}
 		default:
