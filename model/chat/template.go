@@ -86,6 +86,9 @@ func (t *Template) Mentions(word string) bool {
 	}
 }
 
+// Contains reports whether a text is in the template's source, such as a mark that it writes.
+func (t *Template) Contains(text string) bool { return strings.Contains(t.source, text) }
+
 // wordByte reports whether the byte at an index belongs to a name.
 func wordByte(text string, at int) bool {
 	if at < 0 || at >= len(text) {
@@ -175,3 +178,9 @@ type (
 	List = jinja.List
 	Dict = jinja.Dict
 )
+
+// NewDict makes an empty Dict with room for n keys.
+func NewDict(n int) *Dict { return jinja.NewDict(n) }
+
+// NewList makes a List, which owns the items from now on.
+func NewList(items []any) *List { return jinja.NewList(items) }

@@ -1,11 +1,12 @@
-// Package inspect is `troupe inspect`: settings, devices, memory, cache, tokens, templates, logits.
+// Package inspect is `troupe inspect`: settings, devices, memory, cache, tokens, templates, outputs, logits.
 //
 // # Parts
 //
 //	inspect, config, cache     the group of commands; settings and their sources; the prefix cache of a server
 //	devices                    what this machine has to compute with
 //	memory, live               the memory plan, with --url the memory of a running server, also recorded
-//	tokens, template, logits   tokenise, apply a chat template, compute logits
+//	tokens, template, output   tokenise, apply a chat template, take an output apart
+//	logits                     compute logits
 //	jsonl                      streams of JSON lines
 package inspect
 
@@ -21,8 +22,8 @@ import (
 )
 
 func New() *cobra.Command {
-	return cli.Group("inspect", "Show what is inside: settings, devices, memory, cache, tokens, templates, logits",
-		newConfig(), newDevices(), newMemory(), newCache(), newTokens(), newTemplate(), newLogits())
+	return cli.Group("inspect", "Show what is inside: settings, devices, memory, cache, tokens, templates, outputs, logits",
+		newConfig(), newDevices(), newMemory(), newCache(), newTokens(), newTemplate(), newOutput(), newLogits())
 }
 
 // openFiles returns the settings, the files of their model, and its name.

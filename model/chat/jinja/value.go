@@ -21,6 +21,9 @@ type List struct {
 func (l *List) Items() []any { return l.items }
 
 // with is a list of other elements, a tuple if l is one.
+// NewList makes a list, which owns the items from now on.
+func NewList(items []any) *List { return newList(items) }
+
 func (l *List) with(items []any) *List { return &List{items, l.tuple} }
 
 func newList(items []any) *List   { return &List{items, false} }
