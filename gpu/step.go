@@ -54,9 +54,12 @@ type RowWork struct {
 	// return several; it stores the K and V of all but the last. The row's pages hold
 	// Start+Count+Sample-1 positions.
 	Sample int
-	// Allowed, if not nil, is a grammar's mask: token t may be sampled if bit t%32 of
-	// word t/32 is set. Sample is 1 then. Frozen until the step is done.
-	Allowed []uint32
+	// Forced are output tokens that are certain. They follow the row's tokens, count as
+	// sampled, and are computed in this step: the last len(Forced) of the Count tokens.
+	Forced []int32
+	// Mask, if not nil, is a grammar's mask of the token to sample. Sample is 1 then. If it is
+	// not ready when the token is to be drawn, the row is late, and the others do not wait.
+	Mask *Mask
 	// KeepLogits returns the raw logits of every token of the work.
 	KeepLogits bool
 }
@@ -83,6 +86,9 @@ type RowResult struct {
 	ScoredFrom int
 	Scores     []Logprobs
 	Logits     [][]float32 // per token of the work, with KeepLogits
+	// Late: no token was sampled, because the row's mask was not ready. The row's next work
+	// computes its last token again.
+	Late bool
 	// Err is why no token was sampled for the row although the step succeeded. Further
 	// work of the row has the same error until the row is closed.
 	Err error

@@ -32,7 +32,7 @@ func (o *sampling) run(s *step, w *scratch, unit int) error {
 	if out.score >= 0 {
 		res.Scores[out.score] = w.candidates.score(&norm, seq.Score.Targets[out.score], seq.Score.Top)
 	}
-	if !out.sample {
+	if !out.sample || !seq.Draws() {
 		return nil
 	}
 	id, err := w.candidates.sample(s.level, logits, seq.Sample)

@@ -54,7 +54,7 @@ func (s *step) wanted(i int, q *rows.Sequence) {
 		if j >= from && j < from+len(q.Score.Targets) {
 			o.scored = j - from
 		}
-		o.sampled = q.Sample != nil && j == len(q.Tokens)-1
+		o.sampled = j == len(q.Tokens)-1 && q.Draws() // masks are uploaded before the step
 		if o.keep >= 0 || o.scored >= 0 || o.sampled {
 			s.outputs = append(s.outputs, o)
 			s.outputToken = append(s.outputToken, int32(o.token))

@@ -262,7 +262,7 @@ func TestNothingToSampleAhead(t *testing.T) {
 	for _, excluded := range []bool{false, true} {
 		row, mate := opens(0, 1), opens(1, 4)
 		if excluded {
-			row.Allowed = make([]uint32, (graphShape.Vocab+31)/32)
+			row.Mask = gpu.Allow(make([]uint32, (graphShape.Vocab+31)/32))
 		}
 		over := make(chan string, 2)
 		note := func(r *gpu.StepResult, err error) {

@@ -160,7 +160,7 @@ func TestSamplesByHand(t *testing.T) {
 		}
 	}
 	grammar := gputest.Whole([]int32{0}, []int32{1})
-	grammar.Sample, grammar.Allowed = 1, []uint32{1<<1 | 1<<0}
+	grammar.Sample, grammar.Mask = 1, gpu.Allow([]uint32{1<<1 | 1<<0})
 	if got, err := gputest.Fresh(m, grammar); err != nil || got[0].Tokens[0] != 1 {
 		t.Errorf("of tokens 0 and 1 allowed: %v, %v, want 1", got, err)
 	}

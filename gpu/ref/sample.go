@@ -44,7 +44,7 @@ func (s *step) sample(op gpu.Sample) error {
 		if i := tok.position - seq.Score.From; i >= 0 && i < len(seq.Score.Targets) {
 			res.Scores = append(res.Scores, score(logits, seq.Score.Targets[i], seq.Score.Top))
 		}
-		if seq.Sample == nil || tok.position != seq.Start+len(seq.Tokens)-1 {
+		if tok.position != seq.Start+len(seq.Tokens)-1 || !seq.Draws() {
 			continue
 		}
 		id, err := pick(logits, seq.Sample)

@@ -72,27 +72,38 @@ func (t *Table) checkSampling(s *gpu.Sampling) error {
 
 // checkWork refuses work that a correct plan never contains.
 func (t *Table) checkWork(w *gpu.RowWork, r *row) error {
-	end, held := w.Start+w.Count, len(r.pages)*t.spec.PageSize
+	end, held, known := w.Start+w.Count, len(r.pages)*t.spec.PageSize, len(r.tokens)+len(w.Forced)
 	last := end + max(w.Sample, 1) - 1 // positions that get KV, at most
 	switch {
-	case w.Count < 1 || w.Count > len(r.tokens):
-		return fmt.Errorf("has %d tokens to compute, but %d are known", w.Count, len(r.tokens))
+	case w.Count < 1 || w.Count > known:
+		return fmt.Errorf("has %d tokens to compute, but %d are known", w.Count, known)
 	case w.Start != r.computed:
 		return fmt.Errorf("has positions %d to %d to compute, but has the KV of the first %d", w.Start, end-1, r.computed)
-	case end > len(r.tokens):
-		return fmt.Errorf("has positions %d to %d to compute, but %d tokens are known", w.Start, end-1, len(r.tokens))
+	case end > known:
+		return fmt.Errorf("has positions %d to %d to compute, but %d tokens are known", w.Start, end-1, known)
 	case w.Sample < 0 || w.Sample > t.spec.Context:
 		return fmt.Errorf("has %d tokens to sample; it must be between 0 and the context of %d", w.Sample, t.spec.Context)
 	case last > held:
 		return fmt.Errorf("has positions %d to %d to compute, but its %d pages hold %d positions", w.Start, last-1, len(r.pages), held)
 	case last > t.spec.Context:
 		return fmt.Errorf("has positions %d to %d to compute, but the context is %d", w.Start, last-1, t.spec.Context)
-	case w.Sample > 0 && end != len(r.tokens):
-		return fmt.Errorf("samples after position %d, but has %d tokens", end-1, len(r.tokens))
-	case w.Allowed != nil && len(w.Allowed) != (t.vocab+31)/32:
-		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(w.Allowed), t.vocab, (t.vocab+31)/32)
-	case w.Allowed != nil && w.Sample != 1:
+	case w.Sample > 0 && end != known:
+		return fmt.Errorf("samples after position %d, but has %d tokens", end-1, known)
+	case w.Mask != nil && w.Sample != 1:
 		return fmt.Errorf("has a mask for one token, but samples %d tokens", w.Sample)
+	case len(w.Forced) > 0 && w.Sample == 0:
+		return fmt.Errorf("has %d certain tokens, but samples none", len(w.Forced))
+	}
+	for _, token := range w.Forced {
+		if !t.known(token) {
+			return fmt.Errorf("has the certain token %d, which is outside the vocabulary of %d", token, t.vocab)
+		}
+	}
+	if w.Mask == nil {
+		return nil
+	}
+	if bits, _, _ := w.Mask.Bits(); bits != nil && len(bits) != (t.vocab+31)/32 {
+		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(bits), t.vocab, (t.vocab+31)/32)
 	}
 	return nil
 }

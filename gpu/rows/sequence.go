@@ -32,14 +32,27 @@ type Sample struct {
 	// History are the tokens so far, each once, in any order; empty without penalties.
 	History []TokenCount
 	Mask    []int32  // not sampled
-	Allowed []uint32 // RowWork.Allowed
+	Allowed []uint32 // the bits of the grammar's mask, once Draws has been called; nil: there is none
+	Grammar *gpu.Mask
+}
+
+// Draws reports whether the sequence's next token is to be drawn now, and fills in
+// Sample.Allowed. If not, it says why in Result.
+func (q *Sequence) Draws() bool {
+	s := q.Sample
+	if s == nil || s.Grammar == nil {
+		return s != nil
+	}
+	bits, err, ready := s.Grammar.Bits()
+	s.Allowed, q.Result.Err, q.Result.Late = bits, err, !ready
+	return ready && err == nil
 }
 
 // next is how the token after all known ones is sampled. It depends only on the row's
 // tokens, not on how the row got them.
 func (r *row) next(w *gpu.RowWork) *Sample {
 	s := &r.sample
-	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Allowed: w.Allowed}
+	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Grammar: w.Mask}
 	if len(r.tokens)-r.prompt < r.sampling.MinTokens {
 		s.Mask = r.sampling.EndTokens
 	}

@@ -50,6 +50,7 @@ type row struct {
 	opened   uint64  // how often the row was opened or closed
 	worked   uint64  // the last step with work for the row
 	asked    int     // tokens that it may sample
+	masked   bool    // its mask may be late, so it may sample nothing
 	unknown  bool    // the last of tokens is Unknown
 	err      error   // why it computes nothing until it is closed
 
@@ -95,7 +96,7 @@ func (t *Table) Waits(b *gpu.StepBatch) bool {
 			continue
 		}
 		r := &t.rows[w.Row]
-		if r.worked == t.begun && (r.asked > 1 || r.asked == 1 && (r.history.on || w.Allowed != nil)) {
+		if r.worked == t.begun && (r.asked > 1 || r.asked == 1 && (r.history.on || r.masked || w.Mask != nil || len(w.Forced) > 0)) {
 			return true
 		}
 	}
@@ -158,7 +159,7 @@ func (t *Table) failedBefore() error {
 
 // close keeps the row's memory for its next sequence.
 func (r *row) close() {
-	r.open, r.prompt, r.computed, r.worked, r.asked, r.unknown, r.err = false, 0, 0, 0, 0, false, nil
+	r.open, r.prompt, r.computed, r.worked, r.asked, r.masked, r.unknown, r.err = false, 0, 0, 0, 0, false, false, nil
 	r.opened++
 	r.tokens, r.pages = r.tokens[:0], r.pages[:0]
 	r.sampling, r.score, r.sample = gpu.Sampling{}, gpu.ScoreSpec{}, Sample{}
@@ -229,8 +230,9 @@ func (t *Table) lay(f *flight, b *gpu.StepBatch, samples int) {
 		if out.Err = r.err; r.err != nil {
 			continue
 		}
+		r.force(w.Forced)
 		end := w.Start + w.Count
-		r.computed, r.asked = end, w.Sample
+		r.computed, r.asked, r.masked = end, w.Sample, w.Mask != nil
 		out.Tokens, room = room[:0:w.Sample], room[w.Sample:]
 		s := Sequence{Row: w.Row, Pages: r.pages, Tokens: r.tokens[w.Start:end], Start: w.Start, KeepLogits: w.KeepLogits, Result: out}
 		if w.Sample > 0 {
@@ -261,6 +263,10 @@ func (t *Table) end(f *flight) error {
 		if r.err = out.Err; w.Sample == 0 || r.err != nil {
 			continue
 		}
+		if out.Late {
+			r.computed-- // so that the logits are computed again
+			continue
+		}
 		if n := len(out.Tokens); n < 1 || n > w.Sample {
 			return fmt.Errorf("row %d: the device sampled %d tokens; it must be between 1 and %d", w.Row, n, w.Sample)
 		}
@@ -284,6 +290,14 @@ func (t *Table) takeAlong(id gpu.Row, opened uint64, err error) {
 			}
 			behind.failed[i] = err
 		}
+	}
+}
+
+// force appends tokens that are certain.
+func (r *row) force(tokens []int32) {
+	for _, token := range tokens {
+		r.tokens = append(r.tokens, token)
+		r.history.sampled(token)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestIllegalStepsFailByName(t *testing.T) {
 	}
 	next := gpu.RowWork{Start: 6, Count: 1, Sample: 1}
 	masked := func(words, samples int) gpu.StepBatch {
-		return work(gpu.RowWork{Start: 6, Count: 1, Sample: samples, Allowed: make([]uint32, words)})
+		return work(gpu.RowWork{Start: 6, Count: 1, Sample: samples, Mask: gpu.Allow(make([]uint32, words))})
 	}
 	nan := float32(0)
 	nan /= nan
@@ -100,6 +100,9 @@ func TestIllegalStepsFailByName(t *testing.T) {
 		{"samples of less than none", work(gpu.RowWork{Start: 6, Count: 1, Sample: -1}), "has -1 tokens to sample; it must be between 0"},
 		{"a mask too short", masked(1, 1), "has a mask of 1 words; a vocabulary of 50 needs 2"},
 		{"a mask for two", masked(2, 2), "has a mask for one token, but samples 2"},
+		{"certain tokens, none sampled", work(gpu.RowWork{Start: 6, Count: 2, Forced: []int32{1}}), "has 1 certain tokens, but samples none"},
+		{"certain tokens only", work(gpu.RowWork{Start: 6, Count: 1, Sample: 1, Forced: []int32{1}}), "samples after position 6, but has 8 tokens"},
+		{"certain tokens outside", work(gpu.RowWork{Start: 6, Count: 2, Sample: 1, Forced: []int32{50}}), "has the certain token 50, which is outside"},
 		{"a mask for none", masked(2, 0), "has a mask for one token, but samples 0"},
 	}
 	for _, c := range cases {

@@ -21,6 +21,7 @@ type twin struct {
 
 // sequence is what a device must get for the row's work, as text.
 func (r *twin) sequence(w gpu.RowWork) string {
+	r.tokens = append(r.tokens, w.Forced...)
 	end := w.Start + w.Count
 	text := fmt.Sprint(w.Row, r.pages, r.tokens[w.Start:end], w.Start, w.KeepLogits)
 	for at := w.Start; at < end; at++ { // the logits of at are about at+1
@@ -36,7 +37,7 @@ func (r *twin) sequence(w gpu.RowWork) string {
 	if len(output) < s.MinTokens {
 		mask = s.EndTokens
 	}
-	text += fmt.Sprint(" sample ", s, end, mask, w.Allowed)
+	text += fmt.Sprint(" sample ", s, end, mask, w.Mask)
 	if s.FrequencyPenalty != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 1 {
 		for token := range int32(program.Vocab) {
 			c := TokenCount{Token: token, InPrompt: s.RepetitionPenalty != 1 && slices.Contains(r.opened.Prompt, token)}
@@ -63,13 +64,22 @@ func text(s *Sequence) string {
 	if s.Sample == nil {
 		return text
 	}
-	text += fmt.Sprint(" sample ", *s.Sample.Sampling, s.Sample.Position, s.Sample.Mask, s.Sample.Allowed)
+	text += fmt.Sprint(" sample ", *s.Sample.Sampling, s.Sample.Position, s.Sample.Mask, s.Sample.Grammar)
 	counts := slices.Clone(s.Sample.History)
 	slices.SortFunc(counts, func(a, b TokenCount) int { return int(a.Token - b.Token) })
 	for _, c := range counts {
 		text += fmt.Sprint(c)
 	}
 	return text
+}
+
+// isLate reports whether the device finds that the work's mask is not ready.
+func isLate(w gpu.RowWork) bool {
+	if w.Mask == nil {
+		return false
+	}
+	_, _, ready := w.Mask.Bits()
+	return !ready
 }
 
 // next is what the fake device samples.
@@ -115,12 +125,18 @@ func TestSequencesMatchTwin(t *testing.T) {
 			}
 			for i := range b.Work {
 				brings = append(brings, rapid.IntRange(min(1, b.Work[i].Sample), b.Work[i].Sample).Draw(t, "brings"))
+				if isLate(b.Work[i]) {
+					brings[i] = 0
+				}
 			}
 			r, err := table.Run(b, func(all []Sequence) error {
 				for i := range all {
 					row := twins[b.Work[i].Row]
 					if got, want := text(&all[i]), row.sequence(b.Work[i]); got != want {
 						t.Fatalf("row %d\ngot  %s\nwant %s", b.Work[i].Row, got, want)
+					}
+					if draws := all[i].Draws(); draws != (brings[i] > 0) || all[i].Result.Late != isLate(b.Work[i]) {
+						t.Fatalf("row %d draws: %t, is late: %t", b.Work[i].Row, draws, all[i].Result.Late)
 					}
 					for j := range brings[i] {
 						all[i].Result.Tokens = append(all[i].Result.Tokens, next(row.tokens, j))
@@ -134,6 +150,9 @@ func TestSequencesMatchTwin(t *testing.T) {
 			for i, w := range b.Work {
 				row, known := twins[w.Row], slices.Clone(twins[w.Row].tokens)
 				row.computed = w.Start + w.Count + max(0, brings[i]-1)
+				if isLate(w) {
+					row.computed-- // its last token is computed again
+				}
 				for j := range brings[i] {
 					row.tokens = append(row.tokens, next(known, j))
 				}
@@ -183,8 +202,13 @@ func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch, most int) 
 	}
 	count, samples := rapid.IntRange(1, left).Draw(t, "count"), 0
 	end := r.computed + count
+	var forced []int32
 	if end == len(r.tokens) {
 		samples = rapid.IntRange(0, most).Draw(t, "samples")
+	}
+	if samples > 0 && rapid.IntRange(0, 3).Draw(t, "certain") == 0 {
+		forced = rapid.SliceOfN(rapid.Int32Range(0, int32(program.Vocab-1)), 0, max(0, small.Context-3-end)).Draw(t, "forced")
+		end += len(forced)
 	}
 	g := gpu.RowGrown{Row: id}
 	for len(r.pages)*small.PageSize < end+max(0, samples-1) {
@@ -194,9 +218,12 @@ func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch, most int) 
 	if len(g.Pages) > 0 {
 		b.Grown = append(b.Grown, g)
 	}
-	w := gpu.RowWork{Row: id, Start: r.computed, Count: count, Sample: samples, KeepLogits: rapid.Bool().Draw(t, "keep")}
+	w := gpu.RowWork{Row: id, Start: r.computed, Count: count + len(forced), Forced: forced, Sample: samples, KeepLogits: rapid.Bool().Draw(t, "keep")}
 	if samples == 1 && rapid.Bool().Draw(t, "grammar") {
-		w.Allowed = []uint32{rapid.Uint32().Draw(t, "allowed"), 0}
+		w.Mask = &gpu.Mask{}
+		if most == 1 || rapid.IntRange(0, 3).Draw(t, "late") > 0 { // a row has no work while it is not known whether it is late
+			w.Mask.Set([]uint32{rapid.Uint32().Draw(t, "allowed"), 0}, nil)
+		}
 	}
 	b.Work = append(b.Work, w)
 }

@@ -188,7 +188,7 @@ func checkNothingToSample(d gpu.Device) error {
 	}
 	all.MinTokens = 2
 	byGrammar, byEnds := mate, Last([]int32{4}, []int32{2}, sameSlot(2), all)
-	byGrammar.Allowed = make([]uint32, (tableVocab+31)/32)
+	byGrammar.Mask = gpu.Allow(make([]uint32, (tableVocab+31)/32))
 	byEnds.Sample = 1
 	got, err := Fresh(m, byGrammar, mate, byEnds)
 	if err != nil {

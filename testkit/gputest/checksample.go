@@ -97,10 +97,11 @@ func tableRow(r *rand.Rand, last int32) Part {
 	p := Last(prompt, output, sameSlot(len(prompt)+len(output)), s)
 	p.Sample = 1
 	if r.IntN(3) == 0 {
-		p.Allowed = make([]uint32, (tableVocab+31)/32)
-		for i := range p.Allowed {
-			p.Allowed[i] = r.Uint32() | r.Uint32()
+		bits := make([]uint32, (tableVocab+31)/32)
+		for i := range bits {
+			bits[i] = r.Uint32() | r.Uint32()
 		}
+		p.Mask = gpu.Allow(bits)
 	}
 	return p
 }

@@ -99,7 +99,20 @@ func Mutants(d gpu.Device) []Mutant {
 		Mutant{Name: "grammar ignored", batch: func(b *gpu.StepBatch) {
 			b.Work = slices.Clone(b.Work)
 			for i := range b.Work {
-				b.Work[i].Allowed = nil
+				b.Work[i].Mask = nil
+			}
+		}},
+		Mutant{Name: "a certain token changed", batch: func(b *gpu.StepBatch) {
+			b.Work = slices.Clone(b.Work)
+			for i := range b.Work {
+				if n := len(b.Work[i].Forced); n > 0 {
+					b.Work[i].Forced = append(slices.Clone(b.Work[i].Forced[:n-1]), 0)
+				}
+			}
+		}},
+		Mutant{Name: "a late row not reported", result: func(_ *gpu.StepBatch, r *gpu.StepResult) {
+			for i := range r.Rows {
+				r.Rows[i].Late = false
 			}
 		}},
 		Mutant{Name: "replaced pages ignored", batch: func(b *gpu.StepBatch) { b.Replaced = nil }},

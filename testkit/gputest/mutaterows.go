@@ -18,7 +18,7 @@ func RowMutants() []Mutant {
 		"half of the history lost":    func(s *rows.Sample) { s.History = s.History[len(s.History)/2:] },
 		"history of the prompt lost":  func(s *rows.Sample) { s.History = slices.DeleteFunc(slices.Clone(s.History), inPromptOnly) },
 		"end tokens ignored":          func(s *rows.Sample) { s.Mask = nil },
-		"grammar ignored":             func(s *rows.Sample) { s.Allowed = nil },
+		"grammar ignored":             func(s *rows.Sample) { s.Grammar = nil },
 	} {
 		list = append(list, Mutant{Name: name, Device: &ref.Device{Alter: func(sequences []rows.Sequence) {
 			for i := range sequences {

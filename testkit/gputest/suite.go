@@ -21,6 +21,7 @@ func checks(device gpu.Device) []check {
 		{"rows", checkRows},
 		{"steps in flight", checkOverlap},
 		{"nothing to sample", checkNothingToSample},
+		{"masks", checkMasks},
 		{"bad steps", checkBadSteps},
 		{"unknown op", checkUnknownOp},
 		{"bad weights", checkBadWeights},

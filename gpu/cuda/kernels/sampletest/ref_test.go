@@ -144,10 +144,11 @@ func (w *world) add(row int) {
 		part.Open.Score = gpu.ScoreSpec{From: 1, To: n, Top: pick(r, 0, 3, 2000)}
 	}
 	if r.IntN(3) == 0 {
-		part.Allowed = make([]uint32, (w.vocab+31)/32)
-		for i := range part.Allowed {
-			part.Allowed[i] = r.Uint32() | r.Uint32()*uint32(r.IntN(2))
+		bits := make([]uint32, (w.vocab+31)/32)
+		for i := range bits {
+			bits[i] = r.Uint32() | r.Uint32()*uint32(r.IntN(2))
 		}
+		part.Mask = gpu.Allow(bits)
 	}
 	w.parts = append(w.parts, part)
 
@@ -180,9 +181,10 @@ func (w *world) add(row int) {
 		s.masked = append(s.masked, sampling.EndTokens...)
 	}
 	spec.HistoryN, spec.BiasN, spec.MaskedN = int32(len(s.history))-spec.HistoryAt, int32(len(s.bias))-spec.BiasAt, int32(len(s.masked))-spec.MaskedAt
-	if part.Allowed != nil {
+	if part.Mask != nil {
+		bits, _, _ := part.Mask.Bits()
 		spec.Allowed = int32(len(s.allowed))
-		s.allowed = append(s.allowed, part.Allowed...)
+		s.allowed = append(s.allowed, bits...)
 	}
 	all := slices.Concat(prompt, output)
 	for i := part.Open.Score.From; i < part.Open.Score.To; i++ {
