@@ -113,10 +113,13 @@ type PromptLogprobs struct {
 type BatchDone struct {
 	Header
 	Step StepID
-	// Sampled has 1 to RowWork.Sample tokens of each row that asked for some and
-	// did not fail: in the order of Work, and by position within a row. Moved.
+	// Sampled has 1 to RowWork.Sample tokens of each row that asked for some, did not
+	// fail and is not late: in the order of Work, and by position within a row. Moved.
 	Sampled []SampledToken
-	Failed  []RowFailed      // moved; in work order
+	Failed  []RowFailed // moved; in work order
+	// Late rows were to sample a token, but their grammar's mask was not ready. The last of
+	// the tokens that they computed is computed again. Moved; in work order.
+	Late    []Row
 	Prompts []PromptLogprobs // moved
 }
 

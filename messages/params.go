@@ -31,6 +31,11 @@ type SamplingParams struct {
 	EOSTokenIDs  []int32 // frozen; the model's, end the output unless IgnoreEOS
 	IgnoreEOS    bool
 
+	// Grammar is what the output must match; nil: anything. It decides where the output may
+	// end. End tokens are masked before MinTokens outputs, and with IgnoreEOS, only while
+	// the grammar allows other tokens.
+	Grammar *Grammar
+
 	// TopLogprobs is NoLogprobs, or how many likely tokens to report beside the output.
 	TopLogprobs int
 	// PromptLogprobs is the same for prompt tokens from position PromptLogprobStart on;
@@ -39,16 +44,20 @@ type SamplingParams struct {
 	PromptLogprobStart int
 }
 
+// Grammar is a grammar as the client gave it. Frozen.
+type Grammar struct {
+	Kind string // one of package grammar, such as "json_schema"
+	Text string // at most 4 MiB
+}
+
 // EndOf is why token, as the n-th output token (from 1), ends an output, or 0 if it does
 // not. It depends on its arguments only, so scheduler and intake agree without a message.
 func (p *SamplingParams) EndOf(token int32, n int) EndReason {
-	if n > p.MinTokens {
-		if !p.IgnoreEOS && slices.Contains(p.EOSTokenIDs, token) {
-			return EndEOS
-		}
-		if slices.Contains(p.StopTokenIDs, token) {
-			return EndStopToken
-		}
+	if (n > p.MinTokens && !p.IgnoreEOS || p.Grammar != nil) && slices.Contains(p.EOSTokenIDs, token) {
+		return EndEOS // with a grammar it is sampled only where nothing else may follow, or the text may end
+	}
+	if n > p.MinTokens && slices.Contains(p.StopTokenIDs, token) {
+		return EndStopToken
 	}
 	if n >= p.MaxTokens {
 		return EndLength

@@ -15,6 +15,9 @@ func encodeParams(p *messages.SamplingParams) *Params {
 		StopTokenIds: p.StopTokenIDs, EosTokenIds: p.EOSTokenIDs, IgnoreEos: p.IgnoreEOS,
 		TopLogprobs: int32(p.TopLogprobs), PromptLogprobs: int32(p.PromptLogprobs), PromptLogprobStart: int64(p.PromptLogprobStart),
 	}
+	if g := p.Grammar; g != nil {
+		to.Grammar = &Grammar{Kind: g.Kind, Text: g.Text}
+	}
 	for _, b := range p.LogitBias {
 		to.BiasTokens, to.Biases = append(to.BiasTokens, b.Token), append(to.Biases, b.Bias)
 	}
@@ -68,6 +71,12 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 		Seed: p.Seed, Choice: p.Choice, MaxTokens: int(p.MaxTokens), MinTokens: int(p.MinTokens),
 		StopTokenIDs: p.StopTokenIds, EOSTokenIDs: p.EosTokenIds, IgnoreEOS: p.IgnoreEos,
 		TopLogprobs: int(p.TopLogprobs), PromptLogprobs: int(p.PromptLogprobs), PromptLogprobStart: int(p.PromptLogprobStart),
+	}
+	if g := p.Grammar; g != nil {
+		if len(g.Kind) > maxText || len(g.Text) > maxGrammar {
+			return nil, fmt.Errorf("the grammar has %d bytes; at most %d are allowed", len(g.Text), maxGrammar)
+		}
+		to.Grammar = &messages.Grammar{Kind: g.Kind, Text: g.Text}
 	}
 	for i, token := range p.BiasTokens {
 		bias := p.Biases[i]

@@ -64,6 +64,9 @@ func drawParams(t *rapid.T) *messages.SamplingParams {
 		TopLogprobs: rapid.IntRange(-1, 5).Draw(t, "top"), PromptLogprobs: rapid.IntRange(-1, 5).Draw(t, "prompt"),
 		PromptLogprobStart: rapid.IntRange(0, 90).Draw(t, "start"),
 	}
+	if rapid.Bool().Draw(t, "grammar") {
+		p.Grammar = &messages.Grammar{Kind: rapid.StringN(0, 9, -1).Draw(t, "kind"), Text: rapid.StringN(0, 30, -1).Draw(t, "text")}
+	}
 	p.MinTokens = rapid.IntRange(0, p.MaxTokens).Draw(t, "least")
 	for token := int32(0); token < 900 && rapid.Bool().Draw(t, "bias"); {
 		token += rapid.Int32Range(1, 90).Draw(t, "step")

@@ -101,8 +101,8 @@ func (f *inFlight) check(b *batch, released []releasedLease, planOut bool) {
 		for _, w := range st.work {
 			invariants.Check(b.byRow[w.seq.lease.Row] == w.seq && w.seq.lease.LastStep >= st.id, "9: request %d is computed in step %d without its row", w.seq.req.ID, st.id)
 			done[w.seq] = w.end
-			invariants.Check(!uncertain[w.seq], "9: request %d is computed in step %d, after one that may sample several of its tokens", w.seq.req.ID, st.id)
-			if uncertain[w.seq] = w.sample > 1; w.sample > 0 {
+			invariants.Check(!uncertain[w.seq], "9: request %d is computed in step %d, after one of which it is not known how many of its tokens it samples", w.seq.req.ID, st.id)
+			if uncertain[w.seq] = w.sample > 0 && !w.certain; w.sample > 0 {
 				pending[w.seq]++
 			}
 		}
@@ -112,7 +112,7 @@ func (f *inFlight) check(b *batch, released []releasedLease, planOut bool) {
 		if !runs {
 			end = s.done
 		}
-		invariants.Check(s.uncertain == uncertain[s], "9: request %d may get several tokens: %t, by its steps %t", s.req.ID, s.uncertain, uncertain[s])
+		invariants.Check(s.uncertain == uncertain[s], "9: it is not known how many tokens request %d gets: %t, by its steps %t", s.req.ID, s.uncertain, uncertain[s])
 		invariants.Check(s.scheduled == end && s.pending == pending[s], "9: request %d has %d of %d tokens scheduled and %d pending, by its steps %d and %d",
 			s.req.ID, s.scheduled, s.length(), s.pending, end, pending[s])
 	}

@@ -86,8 +86,8 @@ func TestInFlightViolations(t *testing.T) {
 		{"9: request 1 is computed in step 1 without its row", func(_ *inFlight, b *batch, _ *sequence) { b.byRow[2] = nil }},
 		{"9: request 1 has 10 of 10 tokens scheduled and 2 pending", func(_ *inFlight, _ *batch, s *sequence) { s.scheduled = 10 }},
 		{"9: request 1 has 9 of 9 tokens scheduled and 1 pending", func(_ *inFlight, _ *batch, s *sequence) { s.pending = 1 }},
-		{"9: request 1 may get several tokens: true, by its steps false", func(_ *inFlight, _ *batch, s *sequence) { s.uncertain = true }},
-		{"9: request 1 is computed in step 2, after one that may sample several", func(f *inFlight, _ *batch, _ *sequence) { f.steps[0].work[0].sample = 2 }},
+		{"9: it is not known how many tokens request 1 gets: true, by its steps false", func(_ *inFlight, _ *batch, s *sequence) { s.uncertain = true }},
+		{"9: request 1 is computed in step 2, after one of which it is not known", func(f *inFlight, _ *batch, _ *sequence) { f.steps[0].work[0].certain = false }},
 		{"9: results of a step are held without a reason", func(f *inFlight, _ *batch, _ *sequence) { f.heldResult = &messages.BatchDone{Step: 1} }},
 		{"9: the batch former waits for a step", func(f *inFlight, b *batch, _ *sequence) {
 			f.steps, f.done, b.running, f.planBlocked = f.steps[:0], f.step, nil, true

@@ -40,7 +40,7 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 }
 
 // fill gives the rows their work, decoding rows first; nil if there is none. A sequence
-// gets none if a step in flight ends it or may sample several of its tokens.
+// gets none if a step in flight ends it, or if it is not known how many of its tokens one samples.
 func (c *Core) fill(out *messages.Outbox) *launchedStep {
 	active := c.batch.active()
 	if active == 0 {

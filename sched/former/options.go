@@ -38,6 +38,9 @@ type Options struct {
 	// step, if it speculates. 0 means 1. A row that may get several is not computed
 	// in the next step before they are known.
 	TokensPerStep int
+	// GrammarTokensPerStep is the same for a request with a grammar, which may leave no choice
+	// about several tokens. 0 means 1. Example: 16.
+	GrammarTokensPerStep int
 	// CacheDisabled keeps nothing for later requests.
 	CacheDisabled bool
 
@@ -95,6 +98,7 @@ func (o *Options) Validate() error {
 		{"ContextLength", o.ContextLength, o.ContextLength >= 2, "at least 2"},
 		{"MaxPrefillTokens", o.MaxPrefillTokens, o.MaxPrefillTokens >= 0, "at least 0"},
 		{"RetractEvery", o.RetractEvery, o.RetractEvery >= 0, "at least 0"},
+		{"GrammarTokensPerStep", o.GrammarTokensPerStep, o.GrammarTokensPerStep >= 0, "at least 0"},
 		{"TokensPerStep", o.TokensPerStep, o.TokensPerStep >= 0, "at least 0"},
 		{"PreemptionThreshold", o.PreemptionThreshold, o.PreemptionThreshold >= 0, "at least 0"},
 		{"StepsInFlight", o.StepsInFlight, o.StepsInFlight >= 0 && o.StepsInFlight <= maxStepsInFlight, "between 0 and 2"},
@@ -122,6 +126,7 @@ func (o Options) withDefaults() Options {
 	o.Conservativeness = cmp.Or(o.Conservativeness, 1)
 	o.StepsInFlight = cmp.Or(o.StepsInFlight, 1)
 	o.TokensPerStep = cmp.Or(o.TokensPerStep, 1)
+	o.GrammarTokensPerStep = cmp.Or(o.GrammarTokensPerStep, 1)
 	o.AuditEveryStep = o.AuditEveryStep || invariants.Enabled
 	return o
 }

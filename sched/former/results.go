@@ -33,7 +33,7 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	r := c.reports.next(m.Step)
 	r.Computed = st.prefilled
 	r.Tokens = slices.Grow(r.Tokens, len(m.Sampled))
-	left, ends := stepResults{m.Sampled, m.Failed}, false
+	left, ends := stepResults{m.Sampled, m.Failed, m.Late}, false
 	for i := range st.work {
 		w := &st.work[i]
 		var sampled []messages.SampledToken
@@ -43,7 +43,7 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 		}
 		ends = c.rowDone(w, sampled, failed, r) || ends
 	}
-	if n := len(left.sampled) + len(left.failed); n > 0 {
+	if n := len(left.sampled) + len(left.failed) + len(left.late); n > 0 {
 		invariants.Fail("step %d brought %d results that were not asked for", m.Step, n)
 	}
 	if ends {
@@ -66,14 +66,20 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 type stepResults struct {
 	sampled []messages.SampledToken
 	failed  []messages.RowFailed
+	late    []messages.Row
 }
 
-// cut takes the tokens of the next row off, or why there are none.
+// cut takes the tokens of the next row off, or why there are none. Both are missing if the row
+// is late.
 func (r *stepResults) cut(w *rowWork) (sampled []messages.SampledToken, failed *messages.RowFailed) {
 	row, n := w.seq.lease.Row, 0
 	if len(r.failed) > 0 && r.failed[0].Row == row {
 		failed, r.failed = &r.failed[0], r.failed[1:]
 		return nil, failed
+	}
+	if len(r.late) > 0 && r.late[0] == row && !w.certain {
+		r.late = r.late[1:]
+		return nil, nil
 	}
 	for n < len(r.sampled) && r.sampled[n].Row == row {
 		n++
@@ -93,18 +99,19 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 	if w.sample > 0 {
 		s.pending--
 	}
-	if n := len(sampled); n > 1 {
-		s.done += n - 1 // they have KV as well
-		s.scheduled = s.done
+	if w.sample > 0 && !w.certain {
+		if failed == nil {
+			s.done += len(sampled) - 1 // all but the last have KV; without any, the last token is computed again
+		}
+		s.scheduled, s.uncertain = s.done, false
 	}
-	s.uncertain = s.uncertain && w.sample <= 1
 	if !s.active() {
 		return false // it has ended meanwhile, and the tokens are dropped
 	}
 	if w.prefill {
-		s.insertDue = !c.opt.CacheDisabled && paging.Whole(w.end, c.opt.PageSize) > s.lease.Owned
+		s.insertDue = !c.opt.CacheDisabled && paging.Whole(s.done, c.opt.PageSize) > s.lease.Owned
 	}
-	if w.sample == 0 {
+	if w.sample == 0 || failed == nil && len(sampled) == 0 {
 		return false
 	}
 	if !s.reported {

@@ -43,7 +43,7 @@ type sequence struct {
 	tokens []int32
 	// The KV of the first done tokens is in the lease's pages, that of the first
 	// scheduled ones after all launched steps, which will sample pending more tokens.
-	// uncertain: the newest may sample several, of which pending counts one.
+	// uncertain: the newest may sample several or none; pending counts one.
 	done, scheduled int
 	pending         int
 	uncertain       bool
@@ -143,7 +143,7 @@ func (s *sequence) computable(pageSize int) int { return s.lease.Capacity(pageSi
 // outgrown reports whether a decoding sequence got more tokens, while the plan was
 // out, than that reserved pages for. The next plan does.
 func (s *sequence) outgrown(o *Options) bool {
-	return o.TokensPerStep > 1 && s.state == decoding && s.computable(o.PageSize) < 1
+	return (o.TokensPerStep > 1 || s.req.Params.Grammar != nil) && s.state == decoding && s.computable(o.PageSize) < 1
 }
 
 // take appends a sampled token and says why it ends the request, or 0.

@@ -30,23 +30,28 @@ type rowWork struct {
 	end     int  // tokens with KV after it, without those that it samples
 	prefill bool // of a prompt, or of what was retracted
 	sample  int  // the most tokens that it samples
+	certain bool // it samples one token, neither none nor several
 }
 
 // add gives a row count tokens to compute. A token that is sampled after the last one is
-// pending from now on. If several may be sampled, as many as the row's pages hold, it is
-// not known where the row's next work begins, and the row waits for them.
+// pending from now on. If several may be sampled, as many as the row's pages hold, or the
+// row's mask may be late, it is not known where the row's next work begins, and the row waits.
 func (st *launchedStep) add(s *sequence, count int, o *Options) {
 	end, capacity := s.scheduled+count, s.lease.Capacity(o.PageSize)
 	if end > capacity { // not Check, whose arguments cost allocations per row
 		invariants.Fail("request %d computes %d tokens on %d pages", s.req.ID, end, len(s.lease.Pages))
 	}
-	sample := 0
+	sample, masked := 0, s.req.Params.Grammar != nil
 	if end == s.length() {
-		sample = min(o.TokensPerStep, s.ahead(o.ContextLength), capacity-end+1)
+		most := o.TokensPerStep
+		if masked {
+			most = max(most, o.GrammarTokensPerStep)
+		}
+		sample = min(most, s.ahead(o.ContextLength), capacity-end+1)
 	}
 	s.lease.Launch(st.id)
 	st.batch.Work = append(st.batch.Work, messages.RowWork{Row: s.lease.Row, Start: s.scheduled, Count: count, Sample: sample})
-	st.work = append(st.work, rowWork{s, end, s.state == prefilling, sample})
+	st.work = append(st.work, rowWork{s, end, s.state == prefilling, sample, sample == 1 && !masked})
 	if s.state == prefilling {
 		s.prefillStep = st.id
 		st.prefilled += count
@@ -54,7 +59,7 @@ func (st *launchedStep) add(s *sequence, count int, o *Options) {
 	s.scheduled = end
 	if sample > 0 {
 		s.pending++
-		s.uncertain = sample > 1
+		s.uncertain = sample > 1 || masked
 		s.state = decoding
 	}
 }

@@ -22,6 +22,9 @@ type Options struct {
 	// that speculates; 0 means 1. Their number depends on what was computed, the
 	// tokens do not.
 	TokensPerStep int
+	// LateChance is the probability, in [0, 1), that a row with a grammar is late in a step:
+	// it samples nothing, and computes its last token again. Example 0.2.
+	LateChance float64
 	// CheckReads compares each KV value with what the row's tokens demand
 	// whenever it is read, so that a stale page fails the step at once and by
 	// name instead of changing the output.
@@ -45,6 +48,9 @@ func (o *Options) Validate() error {
 		if f.value < f.min {
 			return fmt.Errorf("fakemodel: %s is %d, want at least %d", f.name, f.value, f.min)
 		}
+	}
+	if !(o.LateChance >= 0 && o.LateChance < 1) {
+		return fmt.Errorf("fakemodel: LateChance is %v, want a probability in [0, 1)", o.LateChance)
 	}
 	if !(o.EOSChance >= 0 && o.EOSChance <= 1) {
 		return fmt.Errorf("fakemodel: EOSChance is %v, want a probability in [0, 1]", o.EOSChance)

@@ -191,6 +191,11 @@ func (e *Executor) sample(w *messages.RowWork, done *messages.BatchDone) error {
 	if w.Sample == 0 {
 		return nil
 	}
+	if params.Grammar != nil && float64(mix(state, uint64(e.step))>>11)*0x1p-53 < e.opt.LateChance {
+		done.Late = append(done.Late, w.Row)
+		r.computed--
+		return nil
+	}
 	most := min(w.Sample, 1+int(mix(state, 3)%uint64(max(1, e.opt.TokensPerStep))))
 	for i := range most {
 		position := end + i

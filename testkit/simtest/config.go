@@ -135,6 +135,7 @@ func (c *Config) model() fakemodel.Options {
 	return fakemodel.Options{
 		PageSize: c.PageSize, Pages: c.Pages, MaxRows: c.MaxRunning, Vocab: vocab, Context: c.ContextLength,
 		EOSChance: 0.03, CheckReads: true, Manual: true, TokensPerStep: c.TokensPerStep,
+		LateChance: 0.3,
 	}
 }
 
@@ -143,7 +144,7 @@ func (c *Config) former() former.Options {
 		PageSize: c.PageSize, Pages: c.Pages, MaxRunning: c.MaxRunning, ChunkedPrefillSize: c.Chunk,
 		MaxPrefillTokens: cmp.Or(c.MaxPrefill, 100), Conservativeness: c.Conservative, ContextLength: c.ContextLength, CacheDisabled: c.CacheDisabled,
 		InterTokenLatencyTarget: c.Target, PriorityPreemption: c.Preemption, LowPriorityFirst: c.Policy.LowPriorityFirst, Aging: c.Policy.Aging,
-		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, TokensPerStep: c.TokensPerStep, AuditEveryStep: c.Seed%2 == 0,
+		PreemptionThreshold: int(c.Seed % 3), InitNewTokenRatio: c.Ratio, RetractEvery: c.RetractEvery, StepsInFlight: c.StepsInFlight, TokensPerStep: c.TokensPerStep, GrammarTokensPerStep: int(c.Seed % 5), AuditEveryStep: c.Seed%2 == 0,
 		ReportToQueue: c.Policy.WantsResults(), ReportAdmissions: c.Cluster,
 	}
 }
@@ -239,6 +240,9 @@ func (c *Config) request(r *rand.Rand, prompt []int32) *request {
 	}
 	if r.IntN(4) == 0 {
 		p.StopTokenIDs = []int32{int32(2 + r.IntN(vocab-2))}
+	}
+	if p.Seed%3 == 0 { // without a draw, so that older seeds decide what they did before
+		p.Grammar = &messages.Grammar{Kind: "any"}
 	}
 	if p.PromptLogprobs >= 0 {
 		p.PromptLogprobStart = r.IntN(len(prompt))

@@ -36,6 +36,7 @@ func (e *engine) note(to messages.Actor, msg any) {
 	switch m := msg.(type) {
 	case *messages.BatchDone:
 		e.stats.Dropped += len(m.Sampled)
+		e.stats.Late += len(m.Late)
 		for i := 1; i < len(m.Sampled); i++ {
 			if m.Sampled[i].Row == m.Sampled[i-1].Row {
 				e.stats.Several++

@@ -72,6 +72,7 @@ func (s *Stats) add(o Stats) {
 	s.Copies += o.Copies
 	s.Dropped += o.Dropped
 	s.Several += o.Several
+	s.Late += o.Late
 	s.Cuts += o.Cuts
 	s.Deaths += o.Deaths
 	s.Aimed += o.Aimed
@@ -81,7 +82,7 @@ func TestRandomSchedules(t *testing.T) {
 	from, to := seeds(t, 400, 20000)
 	total := runAll(t, from, to, Random)
 	t.Logf("%+v", total)
-	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Several == 0 || total.Epochs == int(to-from)) {
+	if to-from > 100 && (total.Retractions == 0 || total.Flushes == 0 || total.Refusals == 0 || total.Replaced == 0 || total.Beside == 0 || total.Copies == 0 || total.Dropped == 0 || total.Several == 0 || total.Late == 0 || total.Epochs == int(to-from)) {
 		t.Errorf("something was never exercised: %+v", total)
 	}
 }

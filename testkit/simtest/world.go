@@ -77,6 +77,7 @@ type Stats struct {
 	Beside, Copies, Dropped int
 	// Several counts the tokens after the first that a step brought for a row.
 	Several int
+	Late    int // rows whose mask was not ready
 	Cuts    int // of links
 	Deaths  int // of processes
 	Aimed   int // crashes at CrashAt
