@@ -72,12 +72,13 @@ type Automaton struct {
 	stateOf map[bagKey]int32
 	start   *Config
 	scratch scratch
+	notes   map[regex.Term]int
 }
 
 // New returns an automaton for g, whose set it owns from now on.
 func New(g *cfg.Grammar, limits Limits) (*Automaton, error) {
 	a := &Automaton{limits: limits.withDefaults(), g: g, set: g.Set,
-		kernels: map[string]int32{}, cores: map[string]int32{}, configs: map[string]*Config{}, stateOf: map[bagKey]int32{}}
+		kernels: map[string]int32{}, cores: map[string]int32{}, configs: map[string]*Config{}, stateOf: map[bagKey]int32{}, notes: map[regex.Term]int{}}
 	a.starts = make([][]int32, len(g.Names))
 	for _, r := range g.Rules {
 		dot := int32(len(a.next))
