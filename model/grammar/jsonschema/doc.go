@@ -19,12 +19,14 @@
 //
 // # What texts
 //
-// Properties come in any order, as JSON Schema says: whoever generates chooses.
+// Properties come in any order, as JSON Schema says. So every valid object can
+// be written, and a model is not made to begin with a property that it would
+// have written later.
+//
 // There is one exception. A schema may have the form that OpenAI's strict mode
 // asks for: each schema of objects in it has "additionalProperties": false and
 // requires all of its properties. Then properties come in the order in which
-// "properties" lists them, because clients of that mode rely on it. This costs
-// no valid object but those in another order.
+// "properties" lists them, because clients of that mode rely on it.
 //
 // A name that is listed, by "properties", "required" or another keyword, comes
 // at most once. Others could repeat: no grammar can exclude that, so
