@@ -46,6 +46,8 @@ var sources = []grammar.Source{
 	{Kind: grammar.Regex, Text: `.*`},
 	{Kind: grammar.Regex, Text: `[^a]{0,25}`},
 	{Kind: grammar.Choice, Text: `["ab", "abc", "é", "日本"]`},
+	{Kind: grammar.JSONSchema, Text: `{"type":"object","properties":{"ab":{"maxLength":40},"é":{},"abc":{"type":"object"}},"required":["abc"],"minProperties":2}`},
+	{Kind: grammar.JSONSchema, Text: `{"type":"object","patternProperties":{"^a+$":{"enum":["日本",12]}},"additionalProperties":{"pattern":"^.{0,12}$"},"maxProperties":2}`},
 	{Kind: grammar.EBNF, Text: `root ::= "a" root "b" | <|call|> "12" | "é" | ` + "\"\""},
 	{Kind: grammar.GBNF, Text: `root ::= obj
 		obj ::= "{" (str ":" val ("," str ":" val)*)? "}"

@@ -27,13 +27,25 @@ func (b *Builder) Build(start Symbol) (*Grammar, error) {
 	if !productive[start] {
 		return nil, &EmptyError{b.names[start]}
 	}
-	b.rules = slices.DeleteFunc(b.rules, func(r Rule) bool {
-		return slices.ContainsFunc(r.RHS, func(s Symbol) bool {
+	dead := func(list []Symbol) bool {
+		return slices.ContainsFunc(list, func(s Symbol) bool {
 			return s.IsTerminal() && !usable[^s] || !s.IsTerminal() && !productive[s]
 		})
-	})
+	}
+	b.rules = slices.DeleteFunc(b.rules, func(r Rule) bool { return dead(r.RHS) })
+	for _, bag := range b.bags {
+		bag.Entries = slices.DeleteFunc(bag.Entries, func(e Entry) bool { return dead(e.Symbols) })
+		bag.finish(func(int) bool { return true })
+	}
 	g := b.renumber(start)
 	g.Nullable = g.nullable()
+	for _, bag := range g.Bags {
+		for _, e := range bag.Entries {
+			if !slices.ContainsFunc(e.Symbols, func(s Symbol) bool { return s.IsTerminal() || !g.Nullable[s] }) {
+				panic("cfg: an entry of a bag produces the empty text")
+			}
+		}
+	}
 	return g, nil
 }
 
@@ -53,11 +65,19 @@ func (b *Builder) splitEmpty() (usable []bool, err error) {
 		}
 		replace[^Symbol(i)] = n
 	}
-	for _, r := range b.rules {
-		for i, s := range r.RHS {
+	each := func(list []Symbol) {
+		for i, s := range list {
 			if n, ok := replace[s]; ok {
-				r.RHS[i] = n
+				list[i] = n
 			}
+		}
+	}
+	for _, r := range b.rules {
+		each(r.RHS)
+	}
+	for _, bag := range b.bags {
+		for _, e := range bag.Entries {
+			each(e.Symbols)
 		}
 	}
 	usable = make([]bool, len(b.terms))
@@ -77,7 +97,9 @@ func (b *Builder) splitEmpty() (usable []bool, err error) {
 
 // closure marks nonterminals that have a rule whose symbols are all marked,
 // until nothing changes. Each rule is looked at once for each of its symbols.
-func closure(names int, rules []Rule, terminal func(Symbol) bool) []bool {
+// What begin marks is marked too; begin may keep mark and call it in after,
+// which is told of each nonterminal that is marked.
+func closure(names int, rules []Rule, terminal func(Symbol) bool, begin func(mark func(Symbol)), after func(Symbol)) []bool {
 	marked := make([]bool, names)
 	missing := make([]int, len(rules))
 	uses := make([][]int32, names)
@@ -88,6 +110,7 @@ func closure(names int, rules []Rule, terminal func(Symbol) bool) []bool {
 			queue = append(queue, n)
 		}
 	}
+	begin(mark)
 	for i, r := range rules {
 		for _, s := range r.RHS {
 			if !s.IsTerminal() {
@@ -104,6 +127,7 @@ func closure(names int, rules []Rule, terminal func(Symbol) bool) []bool {
 	for len(queue) > 0 {
 		n := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
+		after(n)
 		for _, i := range uses[n] {
 			if missing[i]--; missing[i] == 0 {
 				mark(rules[i].LHS)
@@ -113,12 +137,71 @@ func closure(names int, rules []Rule, terminal func(Symbol) bool) []bool {
 	return marked
 }
 
+// productive marks the nonterminals that have a text. An entry of a bag counts
+// as a rule for a nonterminal of its own, behind all others.
 func (b *Builder) productive(usable []bool) []bool {
-	return closure(len(b.names), b.rules, func(s Symbol) bool { return usable[^s] })
+	type place struct {
+		bag   Symbol
+		entry int
+	}
+	var places []place
+	rules := slices.Clone(b.rules)
+	for n, bag := range b.bags {
+		for i, e := range bag.Entries {
+			rules = append(rules, Rule{Symbol(len(b.names) + len(places)), e.Symbols})
+			places = append(places, place{n, i})
+		}
+	}
+	alive := make(map[Symbol][]bool, len(b.bags))
+	done := make(map[Symbol]bool, len(b.bags))
+	missing := make(map[Symbol]int, len(b.bags)) // required entries that are not alive
+	var mark func(Symbol)
+	judge := func(n Symbol) {
+		if done[n] || missing[n] > 0 {
+			return
+		}
+		bag := b.bags[n]
+		bag.finish(func(entry int) bool { return alive[n][entry] })
+		if bag.possible() {
+			done[n] = true
+			mark(n)
+		}
+	}
+	begin := func(m func(Symbol)) {
+		mark = m
+		for n, bag := range b.bags {
+			alive[n] = make([]bool, len(bag.Entries))
+			for _, e := range bag.Entries {
+				if e.Required {
+					missing[n]++
+				}
+			}
+			judge(n)
+		}
+	}
+	after := func(n Symbol) {
+		if i := int(n) - len(b.names); i >= 0 {
+			p := places[i]
+			alive[p.bag][p.entry] = true
+			if b.bags[p.bag].Entries[p.entry].Required {
+				missing[p.bag]--
+			}
+			judge(p.bag)
+		}
+	}
+	terminal := func(s Symbol) bool { return usable[^s] }
+	return closure(len(b.names)+len(places), rules, terminal, begin, after)[:len(b.names)]
 }
 
 func (g *Grammar) nullable() []bool {
-	return closure(len(g.Names), g.Rules, func(Symbol) bool { return false })
+	begin := func(mark func(Symbol)) {
+		for n, bag := range g.Bags {
+			if bag.CanEnd(bag.Start()) {
+				mark(n)
+			}
+		}
+	}
+	return closure(len(g.Names), g.Rules, func(Symbol) bool { return false }, begin, func(Symbol) {})
 }
 
 // renumber keeps what start can reach, in order of first use.
@@ -127,7 +210,7 @@ func (b *Builder) renumber(start Symbol) *Grammar {
 	for i, r := range b.rules {
 		byLHS[r.LHS] = append(byLHS[r.LHS], int32(i))
 	}
-	g := &Grammar{Set: b.Set}
+	g := &Grammar{Set: b.Set, Bags: map[Symbol]*Bag{}}
 	to := map[Symbol]Symbol{}
 	var queue []Symbol
 	visit := func(s Symbol) Symbol {
@@ -149,6 +232,15 @@ func (b *Builder) renumber(start Symbol) *Grammar {
 	g.Start = visit(start)
 	for i := 0; i < len(queue); i++ {
 		g.First = append(g.First, int32(len(g.Rules)))
+		if bag := b.bags[queue[i]]; bag != nil {
+			bag.Separator = visit(bag.Separator)
+			for _, e := range bag.Entries {
+				for j, s := range e.Symbols {
+					e.Symbols[j] = visit(s)
+				}
+			}
+			g.Bags[Symbol(i)] = bag
+		}
 		seen := map[string]bool{}
 		for _, r := range byLHS[queue[i]] {
 			rule := b.rules[r]

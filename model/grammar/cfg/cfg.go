@@ -7,6 +7,9 @@
 // beginning which a recogniser accepts can be completed, and refuses a grammar
 // without any text.
 //
+// A nonterminal has rules, or it is a [Bag]: entries in any order, which rules
+// could say only with a nonterminal for each set of entries.
+//
 // Write lists left-recursively (list → list "," item): a recogniser then comes
 // back to the same state after each item.
 package cfg
@@ -67,7 +70,9 @@ type Grammar struct {
 	Rules     []Rule     // ordered by LHS, then as added
 	// First is the index of the first rule of each nonterminal, and one more
 	// entry: the rules of n are [First[n], First[n+1]).
-	First    []int32
+	First []int32
+	// Bags are the nonterminals that have no rules, but entries in any order.
+	Bags     map[Symbol]*Bag
 	Nullable []bool   // by nonterminal
 	Names    []string // by nonterminal
 	Start    Symbol
@@ -83,6 +88,7 @@ type Builder struct {
 	err      error
 	names    []string
 	rules    []Rule
+	bags     map[Symbol]*Bag
 	terms    []Terminal
 	byTerm   map[regex.Term]Symbol
 	byLazy   map[regex.Term]Symbol
@@ -97,7 +103,7 @@ func New(set *regex.Set, limits Limits) *Builder {
 		limits.Symbols = 2_000_000
 	}
 	return &Builder{Set: set, limits: limits, byTerm: map[regex.Term]Symbol{}, byLazy: map[regex.Term]Symbol{}, byToken: map[int32]Symbol{},
-		optional: map[Symbol]Symbol{}, star: map[Symbol]Symbol{}}
+		bags: map[Symbol]*Bag{}, optional: map[Symbol]Symbol{}, star: map[Symbol]Symbol{}}
 }
 
 // Err is nil, or why Build will fail.

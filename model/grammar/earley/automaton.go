@@ -41,8 +41,13 @@ var (
 	ErrTooWide = errors.New("following this text through the grammar needs more memory than it may have")
 )
 
-// end stands behind the last symbol of each rule.
-const end = cfg.Symbol(math.MaxInt32)
+// What stands in the list of dots where no symbol does.
+const (
+	end    = cfg.Symbol(math.MaxInt32 - iota) // behind the last symbol of a rule
+	behind                                    // behind the last symbol of an entry of a bag
+	before                                    // before a separator, where the bag may also end
+	choose                                    // before any of the entries
+)
 
 // Automaton is a grammar and its table.
 type Automaton struct {
@@ -55,6 +60,7 @@ type Automaton struct {
 	isStart []bool    // dot stands before the first symbol
 	starts  [][]int32 // dots of the rules of each nonterminal
 	origin  int32     // the dot before the start symbol
+	bags    []*bag    // by nonterminal; nil for one with rules
 
 	mu      sync.Mutex
 	bytes   int
@@ -62,25 +68,42 @@ type Automaton struct {
 	kernels map[string]int32
 	cores   map[string]int32
 	configs map[string]*Config
+	states  []bagState
+	stateOf map[bagKey]int32
 	start   *Config
 	scratch scratch
+	notes   map[regex.Term]int
 }
 
 // New returns an automaton for g, whose set it owns from now on.
 func New(g *cfg.Grammar, limits Limits) (*Automaton, error) {
 	a := &Automaton{limits: limits.withDefaults(), g: g, set: g.Set,
-		kernels: map[string]int32{}, cores: map[string]int32{}, configs: map[string]*Config{}}
+		kernels: map[string]int32{}, cores: map[string]int32{}, configs: map[string]*Config{}, stateOf: map[bagKey]int32{}, notes: map[regex.Term]int{}}
 	a.starts = make([][]int32, len(g.Names))
 	for _, r := range g.Rules {
 		dot := int32(len(a.next))
 		a.starts[r.LHS] = append(a.starts[r.LHS], dot)
 		a.next = append(append(a.next, r.RHS...), end)
 	}
+	a.bags = make([]*bag, len(g.Names))
+	for n := range a.bags {
+		if rules := g.Bags[cfg.Symbol(n)]; rules != nil {
+			a.bags[n] = a.newBag(cfg.Symbol(n), rules)
+		}
+	}
 	a.origin = int32(len(a.next))
 	a.next = append(a.next, g.Start, end)
 	a.isStart = make([]bool, len(a.next))
 	for _, dots := range a.starts {
 		for _, dot := range dots {
+			a.isStart[dot] = true
+		}
+	}
+	for _, b := range a.bags {
+		if b == nil {
+			continue
+		}
+		for _, dot := range b.entries {
 			a.isStart[dot] = true
 		}
 	}

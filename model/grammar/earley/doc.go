@@ -32,6 +32,13 @@
 // Nullable nonterminals are stepped over when they are predicted (Aycock and
 // Horspool).
 //
+// # Bags
+//
+// An item within a [cfg.Bag] has a state of the bag in place of a nonterminal:
+// which entries have come, as far as it matters. Behind an entry the item goes
+// on in the next state, so only the states are made that some text leads to:
+// one that has n entries in some order makes n.
+//
 // # No dead ends
 //
 // A derivative with an empty language is dropped at once, and a [cfg.Grammar]

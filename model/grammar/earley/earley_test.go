@@ -175,40 +175,41 @@ func isDeadEnd(t *rapid.T, a *Automaton, c *Config) bool {
 // TestImport moves configurations into fresh automatons on the way, which must
 // change nothing.
 func TestImport(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := drawGrammar(t)
-		a, err := New(g, Limits{})
-		if err != nil {
+	rapid.Check(t, func(t *rapid.T) { checkImport(t, drawGrammar(t)) })
+}
+
+func checkImport(t *rapid.T, g *cfg.Grammar) {
+	a, err := New(g, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, c := a, a.Start()
+	d := c
+	for range 12 {
+		s := rapid.SampledFrom([]byte("ab\x07")).Draw(t, "symbol")
+		if rapid.Bool().Draw(t, "move") {
+			fresh, err := b.Fresh()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err = fresh.Import(b, d); err != nil {
+				t.Fatal(err)
+			}
+			b = fresh
+		}
+		if c, err = next(a, c, s); err != nil {
 			t.Fatal(err)
 		}
-		b, c := a, a.Start()
-		d := c
-		for range 12 {
-			s := rapid.SampledFrom([]byte("ab\x07")).Draw(t, "symbol")
-			if rapid.Bool().Draw(t, "move") {
-				fresh, err := b.Fresh()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d, err = fresh.Import(b, d); err != nil {
-					t.Fatal(err)
-				}
-				b = fresh
-			}
-			if c, err = next(a, c, s); err != nil {
-				t.Fatal(err)
-			}
-			if d, err = next(b, d, s); err != nil {
-				t.Fatal(err)
-			}
-			if (c == nil) != (d == nil) || c != nil && c.CanEnd() != d.CanEnd() {
-				t.Fatal("the imported configuration goes another way")
-			}
-			if c == nil {
-				return
-			}
+		if d, err = next(b, d, s); err != nil {
+			t.Fatal(err)
 		}
-	})
+		if (c == nil) != (d == nil) || c != nil && c.CanEnd() != d.CanEnd() {
+			t.Fatal("the imported configuration goes another way")
+		}
+		if c == nil {
+			return
+		}
+	}
 }
 
 // TestTablesStaySmall: lists and recursion on either side come back to rows

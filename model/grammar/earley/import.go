@@ -81,6 +81,10 @@ func (a *Automaton) importRows(from *Automaton, c *Config, to map[int32]int32) e
 		kernel := slices.Clone(old.core)
 		for i := range kernel {
 			kernel[i].row = to[kernel[i].row]
+			if int(kernel[i].nt) >= len(from.g.Names) {
+				s := from.stateAt(kernel[i].nt)
+				kernel[i].nt = a.stateIn(a.bags[s.bag.symbol], s.state)
+			}
 		}
 		if _, err := a.close(kernel); err != nil {
 			return err

@@ -163,7 +163,7 @@ func (a *Automaton) close(kernel []item) (accept bool, err error) {
 		}
 		it := x.work[i]
 		symbol := a.next[it.dot]
-		if symbol != end && it.row != self && !a.isStart[it.dot] {
+		if symbol != end && symbol != behind && it.row != self && !a.isStart[it.dot] {
 			x.core = append(x.core, it)
 		}
 		over := item{it.dot + 1, it.nt, it.row}
@@ -174,11 +174,16 @@ func (a *Automaton) close(kernel []item) (accept bool, err error) {
 			} else if it.row != self {
 				a.complete(it.nt, it.row)
 			}
+		case symbol >= choose:
+			a.inBag(it, symbol)
 		case symbol.IsTerminal():
 			x.before = append(x.before, pending{symbol, over})
 		default:
 			n := int32(symbol)
-			if a.next[over.dot] == end && a.mayShare(n, it.nt, it.row) {
+			if b := a.bags[symbol]; b != nil {
+				x.before = append(x.before, pending{symbol, over})
+				a.begin(b)
+			} else if a.next[over.dot] == end && a.mayShare(n, it.nt, it.row) {
 				a.predict(n, it.nt, it.row)
 			} else {
 				x.before = append(x.before, pending{symbol, over})

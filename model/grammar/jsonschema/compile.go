@@ -115,6 +115,7 @@ type compiler struct {
 	limits   Limits
 	left     int  // steps
 	tracking bool // a keyword "unevaluated…" is there
+	strict   bool // the schema has the form that OpenAI's strict mode asks for
 	leftOut  map[place]bool
 
 	here    *value // the schema under evaluation
@@ -142,7 +143,7 @@ func newCompiler(b *cfg.Builder, root *value, options Options, limits Limits, le
 		c.docs.fallback = d
 	}
 	c.docs.add(root, "")
-	c.tracking = c.docs.unevaluated
+	c.tracking, c.strict = c.docs.unevaluated, !c.docs.loose
 	c.lowering = newLowering(b, options.Indent)
 	return c
 }

@@ -161,7 +161,7 @@ func keywordOf(err error) string {
 func TestConformanceMaskBench(t *testing.T) {
 	cases := xzLines[benchCase](t, conformance.Path(t, "structured", "maskbench.jsonl.xz"))
 	passed, refused, byKeyword := tally{}, 0, tally{}
-	rejects, reordered, accepts := 0, 0, 0
+	rejects, accepts := 0, 0
 	slowest, worst := time.Duration(0), ""
 	for i, c := range cases {
 		if testing.Short() && i%10 != 0 {
@@ -181,15 +181,11 @@ func TestConformanceMaskBench(t *testing.T) {
 			continue
 		}
 		r := newRecogniser(t, g)
-		bad, wrong, reorder := false, false, false
+		bad, wrong := false, false
 		for j, test := range c.Tests {
 			for k, text := range layouts(t, test.Data) {
 				if got := r.accepts(t, text); got != test.Valid {
 					if test.Valid {
-						if r.acceptsReordered(t, test.Data) {
-							reorder = true
-							break
-						}
 						bad = true
 						at := r.stops(t, text)
 						t.Logf("REJECTS valid %s test %d layout %d (llg %s): …%q ! %q…", c.Name, j, k, c.LLGuidance, text[max(0, at-60):at], text[at:min(len(text), at+30)])
@@ -206,8 +202,6 @@ func TestConformanceMaskBench(t *testing.T) {
 			accepts++
 		case bad:
 			rejects++
-		case reorder:
-			reordered++
 		default:
 			passed[c.LLGuidance]++
 		}
@@ -215,12 +209,13 @@ func TestConformanceMaskBench(t *testing.T) {
 	passed.log(t, "passed, by what LLGuidance makes of them")
 	byKeyword.log(t, "refused, by keyword")
 	pass := passed["pass"] + passed["refused"] + passed["wrong"]
-	t.Logf("passed %d, refused %d, reject a valid instance for its order alone %d, for another reason %d, accept an invalid one %d; slowest compilation %v (%s)",
-		pass, refused, reordered, rejects, accepts, slowest, worst)
-	if accepts > 0 || rejects > 10 {
+	t.Logf("passed %d, refused %d, reject a valid instance %d, accept an invalid one %d; slowest compilation %v (%s)",
+		pass, refused, rejects, accepts, slowest, worst)
+	// One instance is indented by more than Options.Indent characters.
+	if accepts > 0 || rejects > 1 {
 		t.Errorf("%d schemas accept an invalid instance, %d reject a valid one", accepts, rejects)
 	}
-	if all := pass + refused + reordered + rejects + accepts; pass*100 < all*95 {
+	if all := pass + refused + rejects + accepts; pass*100 < all*98 {
 		t.Errorf("%d of %d schemas pass", pass, all)
 	}
 }
@@ -272,7 +267,7 @@ func TestConformanceSuite(t *testing.T) {
 	drafts := map[string]string{"draft4": "http://json-schema.org/draft-04/schema#", "draft6": "http://json-schema.org/draft-06/schema#",
 		"draft7": "http://json-schema.org/draft-07/schema#", "draft2019-09": "https://json-schema.org/draft/2019-09/schema"}
 	byKeyword, byFile, listed := tally{}, tally{}, tally{}
-	passed, refused, reordered, wrong := 0, 0, 0, 0
+	passed, refused, wrong := 0, 0, 0
 	for _, c := range cases {
 		g, _, err := jsonschema.Grammar(c.Schema, jsonschema.Options{Remotes: remotes, Dialect: drafts[c.Draft]})
 		if err != nil {
@@ -304,8 +299,6 @@ func TestConformanceSuite(t *testing.T) {
 			switch text := layouts(t, test.Data)[0]; {
 			case r.accepts(t, text) == test.Valid:
 				passed++
-			case test.Valid && r.acceptsReordered(t, test.Data):
-				reordered++
 			case suiteDifference(c.Draft, c.File, string(test.Data)) != "":
 				listed[suiteDifference(c.Draft, c.File, string(test.Data))]++
 			default:
@@ -317,7 +310,7 @@ func TestConformanceSuite(t *testing.T) {
 	byFile.log(t, "refused, by file")
 	listed.log(t, "listed differences")
 	byKeyword.log(t, "refused, by keyword")
-	t.Logf("passed %d, passed in another order %d, refused %d, wrong %d", passed, reordered, refused, wrong)
+	t.Logf("passed %d, refused %d, wrong %d", passed, refused, wrong)
 }
 
 // grammarCase is a line of grammar_cases.jsonl.
@@ -387,8 +380,10 @@ func TestConformanceGrammarCases(t *testing.T) {
 // caseDifference says why a case is not followed, "" if it is.
 func caseDifference(c grammarCase) string {
 	switch {
+	case strings.Contains(c.Test, "any_order_acceptance"):
+		return "a listed name comes at most once"
 	case strings.Contains(c.Test, "any_order"):
-		return "properties come in declared order"
+		return "in a schema for strict mode, properties come in declared order"
 	case strings.Contains(c.Test, "uri_template"):
 		return "an apostrophe is a literal, by erratum 6937 of RFC 6570"
 	}

@@ -19,11 +19,17 @@
 //
 // # What texts
 //
-// Properties come in the order of "properties". Where "$ref", "allOf" or
-// "anyOf" bring in more, the order is that in which the keywords stand in the
-// schema; those of other keywords come behind. Then come names that are only
-// mentioned, as by "required", then all others. A name that is listed comes at
-// most once. Others could repeat: no grammar can exclude that, so
+// Properties come in any order, as JSON Schema says. So every valid object can
+// be written, and a model is not made to begin with a property that it would
+// have written later.
+//
+// There is one exception. A schema may have the form that OpenAI's strict mode
+// asks for: each schema of objects in it has "additionalProperties": false and
+// requires all of its properties. Then properties come in the order in which
+// "properties" lists them, because clients of that mode rely on it.
+//
+// A name that is listed, by "properties", "required" or another keyword, comes
+// at most once. Others could repeat: no grammar can exclude that, so
 // minProperties counts what stands there.
 //
 // Around punctuation one blank may stand, or a line break and an indentation

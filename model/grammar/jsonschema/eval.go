@@ -102,17 +102,8 @@ func (c *compiler) evaluate(v *value, in scope) *shape {
 	c.numbersOf(e, s)
 	c.textsOf(e, s)
 	c.arraysOf(e, s)
-	// What stands before "properties" brings its properties before them.
-	all := s.objects
 	c.objectsOf(e, s)
-	if own := s.objects; len(own) > 0 && e.precedes("properties") {
-		s.objects = all
-		s = e.combined(s, e.before)
-		s.objects = c.meetObjects(s.objects, own)
-		s = e.combined(e.values(s), e.after)
-	} else {
-		s = e.combined(e.values(s), func(string) bool { return true })
-	}
+	s = e.combined(e.values(s))
 	return e.unevaluated(e.inPlace(s))
 }
 
@@ -135,22 +126,6 @@ type evaluation struct {
 	scope scope
 	draft draft
 }
-
-// precedes reports whether one of the combining keywords stands before another.
-func (e *evaluation) precedes(keyword string) bool {
-	for _, k := range combining {
-		if e.peek(k) != nil && e.at.order(k) < e.at.order(keyword) {
-			return true
-		}
-	}
-	return false
-}
-
-func (e *evaluation) before(keyword string) bool {
-	return e.at.order(keyword) < e.at.order("properties")
-}
-
-func (e *evaluation) after(keyword string) bool { return !e.before(keyword) }
 
 // get returns the value of a keyword and notes it for errors.
 func (e *evaluation) get(keyword string) *value {

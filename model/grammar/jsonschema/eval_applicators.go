@@ -34,13 +34,10 @@ func (e *evaluation) reference(keyword string) expr {
 	return e.sub(target)
 }
 
-// combining lists the keywords that combined applies, in its order.
-var combining = []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf"}
-
-// combined applies those of the combining keywords that are wanted.
-func (e *evaluation) combined(s *shape, wanted func(keyword string) bool) *shape {
-	for _, keyword := range combining {
-		if e.peek(keyword) == nil || !wanted(keyword) {
+// combined applies references, "allOf" and "anyOf".
+func (e *evaluation) combined(s *shape) *shape {
+	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf"} {
+		if e.peek(keyword) == nil {
 			continue
 		}
 		switch keyword {

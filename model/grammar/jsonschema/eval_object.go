@@ -1,5 +1,7 @@
 package jsonschema
 
+import "slices"
+
 // objectsOf narrows the objects of s.
 func (c *compiler) objectsOf(e *evaluation, s *shape) {
 	if len(s.objects) == 0 {
@@ -22,7 +24,7 @@ func (c *compiler) objectsOf(e *evaluation, s *shape) {
 		c.work(len(v.names))
 		patterns := e.object("patternProperties")
 		for i, name := range v.names {
-			p := prop{name: name, value: e.sub(v.items[i]), declared: true, seen: c.tracking}
+			p := prop{name: name, value: e.sub(v.items[i]), seen: c.tracking}
 			if patterns != nil {
 				for j, pattern := range patterns.names {
 					if c.speller.has(c.pattern(e, "patternProperties", pattern), name) {
@@ -58,6 +60,7 @@ func (c *compiler) objectsOf(e *evaluation, s *shape) {
 		s.objects = nil
 		return
 	}
+	o.ordered = c.strict && len(o.classes) == 0 && !slices.ContainsFunc(o.props, func(p prop) bool { return !p.required })
 	s.objects = []*objectCase{o}
 }
 

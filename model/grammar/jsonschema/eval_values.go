@@ -60,7 +60,7 @@ func (c *compiler) constant(v *value) *shape {
 	case kindObject:
 		o := &objectCase{max: unbounded}
 		for i, name := range v.names {
-			o.put(prop{name: name, value: c.value(v.items[i]), required: true, declared: true})
+			o.put(prop{name: name, value: c.value(v.items[i]), required: true})
 		}
 		o.tidy()
 		s.objects = []*objectCase{o}

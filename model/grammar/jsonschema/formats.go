@@ -37,10 +37,19 @@ const (
 		`|(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)`
 	byteDecimal  = `(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 	ipv4         = `(` + byteDecimal + `\.){3}` + byteDecimal
-	label        = `[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?`
 	varSpec      = `([0-9A-Za-z_]|%[0-9a-fA-F]{2})(\.?([0-9A-Za-z_]|%[0-9a-fA-F]{2}))*(:[1-9]\d{0,3}|\*)?`
 	ucsChars     = `\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{2fffd}\u{30000}-\u{3fffd}\u{e1000}-\u{efffd}`
 	privateChars = `\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}`
+)
+
+// label is a part of a host name. Those that begin with two characters and two
+// hyphens are left out: "xn--" says that a label is coded, and whether the code
+// is right cannot be told by a term. That is not a complement, as it takes long
+// to find out that nothing can follow "ns--".
+const (
+	label = alnum + `(` + alnum + `|` + inner + alnum + `|` + inner + inner + alnum + `|` + inner + `(` + alnum + inner + `|-` + alnum + `)` + inner + `{0,58}` + alnum + `)?`
+	alnum = `[0-9A-Za-z]`
+	inner = `[0-9A-Za-z-]`
 )
 
 var ipv6 = ipv6Pattern()
@@ -143,11 +152,9 @@ func (s *speller) clock() regex.Term {
 	return s.set.Or(t, leap, s.set.And(hours, minutes))
 }
 
-// hostname is RFC 1123. Labels that begin with two characters and two hyphens
-// are left out: "xn--" says that a label is coded, and whether the code is
-// right cannot be told by a term.
+// hostname is RFC 1123.
 func (s *speller) hostname() regex.Term {
-	return s.set.And(s.must(`^`+label+`(\.`+label+`)*$`), s.not(s.must(`(^|\.)..--`)), s.must(`^.{1,253}$`))
+	return s.set.And(s.must(`^`+label+`(\.`+label+`)*$`), s.must(`^.{1,253}$`))
 }
 
 // email is a mailbox of RFC 5321 with local parts of at most 64 characters and

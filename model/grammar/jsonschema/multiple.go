@@ -11,7 +11,8 @@ import (
 // Bounds of multipleOf beyond which no term is made.
 const (
 	maxResidues = 11   // residues of the part that shares no factor with 10; its term has up to 2^residues states
-	maxSuffixes = 1024 // endings of the part that does
+	maxEndings  = 1024 // endings of the part that does
+	maxFactor   = 4096 // or that part itself
 )
 
 // multipleOf returns the multiples of d > 0. ok is false when the term would be
@@ -82,41 +83,101 @@ func coprimeFactors(m *big.Int) []int {
 // endings returns the numbers without sign whose digits, k of them behind the
 // point, end like a multiple of q, which divides 10^t.
 func (n *numberTerms) endings(q *big.Int, t, k int) (regex.Term, bool) {
-	set := n.set
 	if t > 12 {
 		return regex.Nothing, false
 	}
-	all := int64(1)
-	for range t {
-		all *= 10
-	}
-	step := q.Int64()
-	if all/step > maxSuffixes {
+	// The digits are w*shift + f, with f behind the point. shift and q share
+	// step, so f must be a multiple of it, and the rest has an inverse:
+	// w = -f/step / (shift/step) modulo q/step.
+	split := max(0, t-k)
+	shift := power10(t - split)
+	step := new(big.Int).GCD(nil, nil, q, big.NewInt(shift)).Int64()
+	if power10(t)/q.Int64() > maxEndings && q.Int64() > maxFactor || shift/step > maxEndings {
 		return regex.Nothing, false
 	}
+	modulus := new(big.Int).Div(q, big.NewInt(step))
+	inverse := new(big.Int).ModInverse(big.NewInt(shift/step), modulus)
+	w := wholeEndings{n, modulus.Int64(), map[[2]int64]regex.Term{}}
 	out := regex.Nothing
-	for i := int64(0); i < all; i += step {
+	for f := int64(0); f < shift; f += step {
+		rest := new(big.Int).Mul(big.NewInt(-f/step), inverse)
 		digits := ""
-		if t > 0 {
-			digits = strconv.FormatInt(all+i, 10)[1:]
+		if t > split {
+			digits = strconv.FormatInt(shift+f, 10)[1:]
 		}
-		split := max(0, t-k)
-		out = set.Or(out, set.Concat(n.wholeEnding(digits[:split]), n.fractionEnding(k-(t-split), digits[split:])))
+		whole := w.whole(split, rest.Mod(rest, modulus).Int64())
+		out = n.set.Or(out, n.set.Concat(whole, n.fractionEnding(k-(t-split), digits)))
 	}
 	return out, true
 }
 
-// wholeEnding returns the digits before the point that end with digits.
-func (n *numberTerms) wholeEnding(digits string) regex.Term {
-	set := n.set
-	if digits == "" {
-		return n.whole
+func power10(n int) int64 {
+	p := int64(1)
+	for range n {
+		p *= 10
 	}
-	short := strings.TrimLeft(digits, "0")
-	if short == "" {
-		short = "0"
+	return p
+}
+
+// wholeEndings makes terms of whole numbers that leave a rest when divided by
+// modulus. Only their last digits matter. What these must leave behind one of
+// them is the same for many beginnings, so the terms are small: endings are not
+// listed one by one.
+type wholeEndings struct {
+	*numberTerms
+	modulus int64
+	made    map[[2]int64]regex.Term // by the number of digits, and the rest
+}
+
+// whole returns the whole numbers whose rest the last count digits decide.
+func (w *wholeEndings) whole(count int, rest int64) regex.Term {
+	if count == 0 {
+		return w.numberTerms.whole
 	}
-	return set.Or(set.Literal(short), set.Concat(n.positive, n.tail, set.Literal(digits)))
+	t := w.set.Concat(w.positive, w.tail, w.digits(count, rest))
+	if rest == 0 {
+		t = w.set.Or(t, w.set.Literal("0"))
+	}
+	for n := 1; n <= count; n++ {
+		t = w.set.Or(t, w.from('1', n, rest))
+	}
+	return t
+}
+
+// digits returns the strings of count digits that leave rest.
+func (w *wholeEndings) digits(count int, rest int64) regex.Term {
+	switch {
+	case rest >= power10(count):
+		return regex.Nothing
+	case count == 0:
+		return regex.Empty
+	}
+	key := [2]int64{int64(count), rest}
+	t, ok := w.made[key]
+	if !ok {
+		t = w.from('0', count, rest)
+		w.made[key] = t
+	}
+	return t
+}
+
+// from is digits for strings whose first digit is not below lowest.
+func (w *wholeEndings) from(lowest byte, count int, rest int64) regex.Term {
+	weight := power10(count-1) % w.modulus
+	var order []int64
+	first := map[int64]regex.ByteSet{}
+	for d := lowest; d <= '9'; d++ {
+		left := ((rest-int64(d-'0')*weight)%w.modulus + w.modulus) % w.modulus
+		if _, ok := first[left]; !ok {
+			order = append(order, left)
+		}
+		first[left] = first[left].With(d)
+	}
+	t := regex.Nothing
+	for _, left := range order {
+		t = w.set.Or(t, w.set.Concat(w.set.OneOf(first[left]), w.digits(count-1, left)))
+	}
+	return t
 }
 
 // fractionEnding returns the fractions of free digits and then these, zeros apart.

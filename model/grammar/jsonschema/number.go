@@ -164,9 +164,24 @@ func (n *numberTerms) atLeast(d decimal, inclusive bool) numbers {
 	return numbers{set.Or(magnitude, below), zero | positive, allSigns}
 }
 
-// atMost returns the numbers up to d, d itself only if inclusive.
+// atMost returns the numbers up to d, d itself only if inclusive. It is the
+// complement of atLeast, but made without one: where nothing can follow any
+// more that shows at once, and need not be found out.
 func (n *numberTerms) atMost(d decimal, inclusive bool) numbers {
-	return n.not(n.atLeast(d, !inclusive))
+	set := n.set
+	minus := set.Literal("-")
+	anyNegative := set.Concat(minus, n.whole, n.fraction)
+	switch d.sign() {
+	case positive:
+		return numbers{set.Or(anyNegative, n.magnitudeBelow(d, inclusive)), negative | zero, allSigns}
+	case zero:
+		if inclusive {
+			return numbers{set.Or(anyNegative, n.equal(d).plain), negative | zero, negative | zero}
+		}
+		return numbers{set.Concat(minus, n.magnitudeAbove(d, false)), negative, negative}
+	}
+	d.negative = false
+	return numbers{set.Concat(minus, n.magnitudeAbove(d, inclusive)), 0, negative}
 }
 
 // magnitudeAbove returns the numbers without sign above d >= 0, d itself if inclusive.
@@ -188,8 +203,25 @@ func (n *numberTerms) magnitudeAbove(d decimal, inclusive bool) regex.Term {
 
 // magnitudeBelow returns the numbers without sign below d >= 0, d itself if inclusive.
 func (n *numberTerms) magnitudeBelow(d decimal, inclusive bool) regex.Term {
-	all := n.set.Concat(n.whole, n.fraction)
-	return n.set.And(all, n.set.Not(n.magnitudeAbove(d, !inclusive)))
+	set := n.set
+	// With as many digits: the first difference decides.
+	t := n.fractionBelow(d.fraction, inclusive)
+	last := len(d.whole) - 1
+	for i := last; i >= 0; i-- {
+		c, lowest := d.whole[i], byte('0')
+		if i == 0 && last > 0 {
+			lowest = '1'
+		}
+		t = set.Concat(set.OneOf(regex.ByteRange(c, c)), t)
+		if c > lowest {
+			t = set.Or(t, set.Concat(set.OneOf(regex.ByteRange(lowest, c-1)), set.Repeat(n.digit, last-i, last-i), n.fraction))
+		}
+	}
+	if last > 0 {
+		shorter := set.Or(set.Literal("0"), set.Concat(n.positive, set.Repeat(n.digit, 0, last-1)))
+		t = set.Or(t, set.Concat(shorter, n.fraction))
+	}
+	return t
 }
 
 // fractionAbove returns the fractions, with their point, above that of the
@@ -214,4 +246,31 @@ func (n *numberTerms) fractionAbove(digits string, inclusive bool) regex.Term {
 		}
 	}
 	return set.Concat(n.point, t)
+}
+
+// fractionBelow returns the fractions, with their point, below that of the
+// digits, itself if inclusive. The last of the digits is not 0.
+func (n *numberTerms) fractionBelow(digits string, inclusive bool) regex.Term {
+	set := n.set
+	if digits == "" {
+		if inclusive {
+			return n.zeroFraction
+		}
+		return regex.Nothing
+	}
+	t := regex.Nothing
+	if inclusive {
+		t = n.zeros(0)
+	}
+	for i := len(digits) - 1; i >= 0; i-- {
+		c := digits[i]
+		if i < len(digits)-1 {
+			t = set.Or(t, regex.Empty) // without the digits that follow
+		}
+		t = set.Concat(set.OneOf(regex.ByteRange(c, c)), t)
+		if c > '0' {
+			t = set.Or(t, set.Concat(set.OneOf(regex.ByteRange('0', c-1)), n.tail))
+		}
+	}
+	return n.maybe(set.Concat(n.point, t))
 }

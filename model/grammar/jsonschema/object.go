@@ -13,14 +13,14 @@ type objectCase struct {
 	classes  []class // of the other names; a name that is in none must not stand there
 	some     []some
 	min, max int
+	ordered  bool // props come in their order; all that have a value are required, and there is no class
 }
 
-// prop is what holds for one name. Order in the output is that of props.
+// prop is what holds for one name.
 type prop struct {
 	name     string
 	value    expr
 	required bool
-	declared bool // by "properties": it comes before those that other keywords name
 	seen     bool // for unevaluatedProperties
 }
 
@@ -42,7 +42,7 @@ func (c *compiler) anyObject() *objectCase {
 }
 
 func (o *objectCase) equal(b *objectCase) bool {
-	return o == b || slices.Equal(o.props, b.props) && slices.Equal(o.classes, b.classes) && slices.Equal(o.some, b.some) && o.min == b.min && o.max == b.max
+	return o == b || slices.Equal(o.props, b.props) && slices.Equal(o.classes, b.classes) && slices.Equal(o.some, b.some) && o.min == b.min && o.max == b.max && o.ordered == b.ordered
 }
 
 // put adds a prop, or replaces the one of its name.
@@ -81,20 +81,18 @@ func (c *compiler) at(o *objectCase, name string) prop {
 
 // meetObject returns the objects that are in both.
 func (c *compiler) meetObject(a, b *objectCase) []*objectCase {
-	out := &objectCase{min: max(a.min, b.min), max: lesserMax(a.max, b.max)}
-	for _, declared := range []bool{true, false} {
-		for _, o := range []*objectCase{a, b} {
-			for _, p := range o.props {
-				if p.declared != declared || out.find(p.name) >= 0 {
-					continue
-				}
-				x, y := c.at(a, p.name), c.at(b, p.name)
-				both := prop{p.name, c.and(x.value, y.value), x.required || y.required, x.declared || y.declared, x.seen || y.seen}
-				if both.required && both.value == nothing {
-					return nil
-				}
-				out.put(both)
+	out := &objectCase{min: max(a.min, b.min), max: lesserMax(a.max, b.max), ordered: a.ordered || b.ordered}
+	for _, o := range []*objectCase{a, b} {
+		for _, p := range o.props {
+			if out.find(p.name) >= 0 {
+				continue
 			}
+			x, y := c.at(a, p.name), c.at(b, p.name)
+			both := prop{p.name, c.and(x.value, y.value), x.required || y.required, x.seen || y.seen}
+			if both.required && both.value == nothing {
+				return nil
+			}
+			out.put(both)
 		}
 	}
 	for _, x := range a.classes {

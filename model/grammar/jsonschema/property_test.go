@@ -118,7 +118,8 @@ func drawValue(t *rapid.T, depth int) any {
 }
 
 // TestAgainstAnotherValidator compares verdicts about random values of random
-// schemas. A valid value must be accepted in some order of its properties.
+// schemas. Names are written and declared in the order of the alphabet, so the
+// order of properties does not matter.
 func TestAgainstAnotherValidator(t *testing.T) {
 	compiled, accepted, rejected := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -146,7 +147,7 @@ func TestAgainstAnotherValidator(t *testing.T) {
 			got := false
 			if err == nil {
 				r := newRecogniser(t, g)
-				got = r.acceptsReordered(t, data)
+				got = r.accepts(t, string(data))
 			}
 			if got != valid {
 				rt.Fatal(fmt.Sprintf("value %d, %s, of %s: accepted %v, valid %v", i, data, text, got, valid))

@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,6 +61,7 @@ type documents struct {
 	fallback  draft
 
 	unevaluated bool // a keyword that asks what others looked at is there
+	loose       bool // a schema describes objects that may lack a property or have further ones
 }
 
 // of returns the resource that v is in.
@@ -97,6 +99,7 @@ func (d *documents) walk(root *value, of *resource) {
 			continue
 		}
 		r = d.identify(v, r)
+		d.loose = d.loose || loose(v)
 		for i, name := range v.names {
 			item := v.items[i]
 			if name == "unevaluatedItems" || name == "unevaluatedProperties" {
@@ -122,6 +125,26 @@ func (d *documents) walk(root *value, of *resource) {
 			}
 		}
 	}
+}
+
+// loose reports whether a schema describes objects, and not in the form that
+// OpenAI's strict mode asks for.
+func loose(v *value) bool {
+	properties, t := v.get("properties"), v.get("type")
+	objects := t != nil && (t.text == "object" || slices.ContainsFunc(t.items, func(one *value) bool { return one.text == "object" }))
+	if properties == nil && !objects {
+		return false
+	}
+	if further := v.get("additionalProperties"); further == nil || further.kind != kindFalse || v.get("patternProperties") != nil {
+		return true
+	}
+	required := map[string]bool{}
+	if r := v.get("required"); r != nil {
+		for _, item := range r.items {
+			required[item.text] = true
+		}
+	}
+	return properties != nil && slices.ContainsFunc(properties.names, func(name string) bool { return !required[name] })
 }
 
 // identify reads the identifiers of one schema object.

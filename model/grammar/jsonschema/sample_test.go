@@ -2,6 +2,7 @@ package jsonschema_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"regexp"
@@ -15,14 +16,41 @@ import (
 	"github.com/troupe-engine/troupe/testkit/conformance"
 )
 
-// sample draws a text byte by byte from what the grammar allows. ok is false
-// when it does not come to an end in a few thousand bytes.
-func (r *recogniser) sample(t *testing.T, random *rand.Rand) (text string, ok bool) {
+// required returns the names that schema requires somewhere, as JSON.
+func required(t *testing.T, schema []byte) (names []string) {
+	t.Helper()
+	for _, list := range regexp.MustCompile(`"required"\s*:\s*(\[[^\]]*\])`).FindAllSubmatch(schema, -1) {
+		var found []any
+		if json.Unmarshal(list[1], &found) != nil {
+			continue
+		}
+		for _, name := range found {
+			text, err := json.Marshal(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, string(text))
+		}
+	}
+	return names
+}
+
+// sample draws a text byte by byte from what the grammar allows. Chance would
+// not spell a required name, so now and then one of names is tried as a whole.
+// ok is false when it does not come to an end in a few thousand bytes.
+func (r *recogniser) sample(t *testing.T, random *rand.Rand, names []string) (text string, ok bool) {
 	t.Helper()
 	var out []byte
 	for c := r.Start(); len(out) < 6_000; {
 		if c.CanEnd() && (c.MustEnd() || random.IntN(3) == 0) {
 			return string(out), true
+		}
+		if len(names) > 0 && random.IntN(4) > 0 {
+			name := names[random.IntN(len(names))]
+			if next := r.after(t, c, name+":"); next != nil {
+				out, c = append(append(out, name...), ':'), next
+				continue
+			}
 		}
 		type step struct {
 			b    byte
@@ -61,6 +89,19 @@ func (r *recogniser) sample(t *testing.T, random *rand.Rand) (text string, ok bo
 		out, c = append(out, s.b), s.next
 	}
 	return "", false
+}
+
+// after returns the configuration after text, nil if there is none.
+func (r *recogniser) after(t *testing.T, c *earley.Config, text string) *earley.Config {
+	t.Helper()
+	for i := 0; i < len(text) && c != nil; i++ {
+		next, err := r.Next(c, text[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = next
+	}
+	return c
 }
 
 // spaces compiles a pattern for the oracle with the characters that ECMA 262
@@ -130,9 +171,9 @@ func checkSamples(t *testing.T, name string, schema []byte, random *rand.Rand, s
 	if err != nil || s == nil {
 		return 0, 0
 	}
-	r := newRecogniser(t, g)
+	r, names := newRecogniser(t, g), required(t, schema)
 	for range samples {
-		text, ok := r.sample(t, random)
+		text, ok := r.sample(t, random, names)
 		if !ok {
 			open++
 			continue

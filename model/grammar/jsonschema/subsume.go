@@ -4,7 +4,7 @@ import "slices"
 
 // subset reports whether it is plain to see that every object of a is in b.
 func (c *compiler) subset(a, b *objectCase) bool {
-	if a.min < b.min || b.max != unbounded && (a.max == unbounded || a.max > b.max) {
+	if b.ordered && !a.ordered || a.min < b.min || b.max != unbounded && (a.max == unbounded || a.max > b.max) {
 		return false
 	}
 	for _, s := range b.some {

@@ -62,17 +62,6 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// order returns where a property stands in an object, the number of all where
-// it does not.
-func (v *value) order(name string) int {
-	for i, n := range v.names {
-		if n == name {
-			return i
-		}
-	}
-	return len(v.names)
-}
-
 // isTrue reports whether v is there and true.
 func (v *value) isTrue() bool { return v != nil && v.kind == kindTrue }
 

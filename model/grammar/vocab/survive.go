@@ -1,11 +1,14 @@
 package vocab
 
-import "github.com/troupe-engine/troupe/model/grammar/earley"
+import (
+	"github.com/troupe-engine/troupe/model/grammar/earley"
+	"github.com/troupe-engine/troupe/model/grammar/regex"
+)
 
 // unlimited is the answer of survives when any number of characters is allowed.
 const unlimited = 1 << 30
 
-// maxExplored bounds how many configurations survives looks at. Beyond it the
+// maxExplored bounds how many states explore looks at. Beyond it the
 // slices are walked.
 const maxExplored = 256
 
@@ -26,8 +29,7 @@ var safeChars = []group{
 }
 
 // survives returns how many safe characters c surely allows, whichever they
-// are: less than shortChars counts as none. It follows all of them at the same
-// time and stops where a configuration comes back.
+// are: less than shortChars counts as none.
 func survives(a *earley.Automaton, c *earley.Config) (int, error) {
 	// Most configurations outside strings allow no letter or no digit.
 	for _, b := range []byte("aZ0 \xc3") {
@@ -35,40 +37,88 @@ func survives(a *earley.Automaton, c *earley.Config) (int, error) {
 			return 0, nil
 		}
 	}
-	seen := map[*earley.Config]bool{c: true}
-	level := []*earley.Config{c}
+	best, terms := 0, c.Terms()
+	for _, t := range terms {
+		if best < unlimited {
+			best = max(best, survivesTerm(a, t))
+		}
+	}
+	if best >= mediumChars || len(terms) == 1 {
+		return best, nil
+	}
+	// Several terminals may keep it alive together.
+	together, _, err := explore(c, (*earley.Config).ClassOf, func(at *earley.Config, b byte) (*earley.Config, bool, error) {
+		to, err := a.Next(at, b)
+		return to, to != nil, err
+	})
+	return max(best, together), err
+}
+
+// survivesTerm is survives of a terminal alone. Answers are kept by term: many
+// configurations have the same terminals in progress.
+func survivesTerm(a *earley.Automaton, t regex.Term) int {
+	if n, ok := a.Note(t); ok {
+		return n
+	}
+	n, seen, err := explore(t, a.TermClasses, a.NextTerm)
+	if err != nil {
+		return 0 // whoever takes the step will meet the error
+	}
+	a.SetNote(t, n)
+	if n == unlimited {
+		for t := range seen {
+			a.SetNote(t, unlimited)
+		}
+	}
+	return n
+}
+
+// explore follows all safe characters at the same time and stops where a state
+// comes back, or one cannot go on. It returns how many there surely can be, and
+// the states that it has seen.
+func explore[State comparable](start State, classOf func(State) *[256]uint8, step func(State, byte) (State, bool, error)) (int, map[State]bool, error) {
+	seen := map[State]bool{start: true}
+	level := []State{start}
+	e := explorer[State]{classOf, step}
 	for n := 0; ; n++ {
 		if n == mediumChars {
-			return n, nil
+			return n, seen, nil
 		}
-		var next []*earley.Config
+		var next []State
 		for _, at := range level {
-			ok, err := eachSafe(a, at, func(to *earley.Config) {
+			ok, err := e.eachSafe(at, func(to State) {
 				if !seen[to] {
 					seen[to] = true
 					next = append(next, to)
 				}
 			})
 			if err != nil {
-				return 0, err
+				return 0, nil, err
 			}
 			if !ok || len(seen) > maxExplored {
-				return n, nil
+				return n, seen, nil
 			}
 		}
 		if len(next) == 0 {
-			return unlimited, nil
+			return unlimited, seen, nil
 		}
 		level = next
 	}
 }
 
+// explorer is what explore asks of a state: its classes of bytes, and where
+// one of them leads, if anywhere.
+type explorer[State comparable] struct {
+	classOf func(State) *[256]uint8
+	step    func(State, byte) (State, bool, error)
+}
+
 // eachSafe calls each with what follows each safe character, and reports
 // whether all are allowed.
-func eachSafe(a *earley.Automaton, c *earley.Config, each func(*earley.Config)) (bool, error) {
+func (e *explorer[State]) eachSafe(at State, each func(State)) (bool, error) {
 	for _, g := range safeChars {
-		ok, err := eachByte(a, c, g.first, g.last, func(to *earley.Config) (bool, error) {
-			return eachTail(a, to, g.lo, g.hi, g.tail, each)
+		ok, err := e.eachByte(at, g.first, g.last, func(to State) (bool, error) {
+			return e.eachTail(to, g.lo, g.hi, g.tail, each)
 		})
 		if !ok || err != nil {
 			return false, err
@@ -77,19 +127,19 @@ func eachSafe(a *earley.Automaton, c *earley.Config, each func(*earley.Config)) 
 	return true, nil
 }
 
-func eachTail(a *earley.Automaton, c *earley.Config, lo, hi byte, n int, each func(*earley.Config)) (bool, error) {
+func (e *explorer[State]) eachTail(at State, lo, hi byte, n int, each func(State)) (bool, error) {
 	if n == 0 {
-		each(c)
+		each(at)
 		return true, nil
 	}
-	return eachByte(a, c, lo, hi, func(to *earley.Config) (bool, error) {
-		return eachTail(a, to, 0x80, 0xbf, n-1, each)
+	return e.eachByte(at, lo, hi, func(to State) (bool, error) {
+		return e.eachTail(to, 0x80, 0xbf, n-1, each)
 	})
 }
 
 // eachByte calls each once for each class of the bytes [lo, hi].
-func eachByte(a *earley.Automaton, c *earley.Config, lo, hi byte, each func(*earley.Config) (bool, error)) (bool, error) {
-	class := c.ClassOf()
+func (e *explorer[State]) eachByte(at State, lo, hi byte, each func(State) (bool, error)) (bool, error) {
+	class := e.classOf(at)
 	var done [4]uint64
 	for b := int(lo); b <= int(hi); b++ {
 		k := class[b]
@@ -97,8 +147,8 @@ func eachByte(a *earley.Automaton, c *earley.Config, lo, hi byte, each func(*ear
 			continue
 		}
 		done[k>>6] |= 1 << (k & 63)
-		to, err := a.Next(c, byte(b))
-		if err != nil || to == nil {
+		to, ok, err := e.step(at, byte(b))
+		if err != nil || !ok {
 			return false, err
 		}
 		if ok, err := each(to); !ok || err != nil {
