@@ -67,7 +67,7 @@ func build(b *cfg.Builder, src Source, v *vocab.Vocabulary) (cfg.Symbol, error) 
 		t, err := b.Set.Parse(src.Text, regex.Options{})
 		return b.Terminal(t), err
 	case EBNF, GBNF:
-		return gbnf.Compile(b, src.Text, gbnf.Options{Root: "root", Token: v.Special, EmptyAlternatives: src.Kind == GBNF})
+		return gbnf.Compile(b, src.Text, gbnf.Options{Root: "root", Token: v.Special, Special: v.IsNamed, EmptyAlternatives: src.Kind == GBNF})
 	case Lark:
 		return lark.Compile(b, src.Text, lark.Options{Token: v.Special, JSON: inner})
 	case Tags:
