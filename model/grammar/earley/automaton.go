@@ -64,6 +64,7 @@ type Automaton struct {
 	configs map[string]*Config
 	start   *Config
 	scratch scratch
+	lengths *lengths // nil until an ending is asked for
 }
 
 // New returns an automaton for g, whose set it owns from now on.
