@@ -247,6 +247,8 @@ func TestRefusals(t *testing.T) {
 		{grammar.EBNF, "root ::= <[999999]>", grammar.Invalid},
 		{grammar.Choice, "[]", grammar.Invalid},
 		{grammar.Choice, `{"a": 1}`, grammar.Invalid},
+		{grammar.Choice, `["a", null]`, grammar.Invalid},
+		{grammar.Choice, `["a"] "b"`, grammar.Invalid},
 		{"xml", "", grammar.Unsupported},
 	} {
 		_, err := grammar.Compile(grammar.Source{Kind: c.kind, Text: c.text}, v, grammar.Limits{Symbols: 100_000})
