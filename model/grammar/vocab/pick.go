@@ -1,8 +1,11 @@
 package vocab
 
 import (
+	"cmp"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
+	"unicode/utf8"
 )
 
 // Longest returns the longest token that text begins with, of those that mask allows; nil:
@@ -119,4 +122,32 @@ func (v *Vocabulary) each(mask []uint32, f func(id int32, text bool)) {
 			f(int32(32*i+bit), text>>bit&1 != 0)
 		}
 	}
+}
+
+// Some counts the tokens that mask allows, and returns up to most of them in words for
+// people: special tokens, then the shortest texts. Half characters and tokens of the same
+// text are left out.
+func (v *Vocabulary) Some(mask []uint32, most int) (n int, some []string) {
+	var texts []string
+	v.each(mask, func(id int32, text bool) {
+		n++
+		if !text {
+			if name := v.names[id]; name != "" && len(some) < most {
+				some = append(some, name)
+			}
+			return
+		}
+		b := v.bytes[id]
+		if len(texts) == most && (most == 0 || len(b) > len(texts[most-1])) || !utf8.Valid(b) {
+			return
+		}
+		at, found := slices.BinarySearchFunc(texts, string(b), func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+		})
+		if !found {
+			texts = slices.Insert(texts, at, string(b))
+			texts = texts[:min(len(texts), most)]
+		}
+	})
+	return n, append(some, texts[:min(len(texts), most-len(some))]...)
 }

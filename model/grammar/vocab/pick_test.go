@@ -3,6 +3,7 @@ package vocab
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -82,5 +83,25 @@ func TestDraw(t *testing.T) {
 	Allow(only, 13)
 	if id, ok := v.Draw(only, false, random); ok {
 		t.Errorf("the end token %d was drawn", id)
+	}
+}
+
+func TestSome(t *testing.T) {
+	var words [][]byte
+	for _, w := range []string{"bb", "a", "é", "\xc3", "b", "a", "ccc", "", ""} {
+		words = append(words, []byte(w))
+	}
+	v, err := New(Tokens{Bytes: words, Special: map[int32]string{7: "<x>"}, End: []int32{8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []uint32{1<<9 - 1}
+	for most, want := range []string{"", "<x>", "<x> a", "<x> a b", "<x> a b bb", "<x> a b bb é", "<x> a b bb é ccc", "<x> a b bb é ccc"} {
+		if n, some := v.Some(all, most); n != 9 || strings.Join(some, " ") != want {
+			t.Errorf("%d: %d, %q; want %s", most, n, some, want)
+		}
+	}
+	if n, some := v.Some([]uint32{0}, 3); n != 0 || some != nil {
+		t.Errorf("of an empty mask: %d, %q", n, some)
 	}
 }
