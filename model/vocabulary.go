@@ -40,6 +40,9 @@ func Vocabulary(tok *tokenizer.Tokenizer, ends []int32, rows int) (*vocab.Vocabu
 		t.Special[int32(id)] = tok.TokenContent(int32(id))
 	}
 	for _, id := range ends {
+		if id < 0 || int(id) >= len(t.Bytes) {
+			return nil, fmt.Errorf("token %d, which ends an output, is outside the vocabulary of %d tokens; use the files of one model", id, len(t.Bytes))
+		}
 		if name := tok.TokenContent(id); name != "" {
 			t.Special[id] = name
 		}

@@ -112,7 +112,7 @@ func TestVocabularyOfRows(t *testing.T) {
 		ends []int32
 		rows int
 	}{
-		"no token that ends": {nil, 0}, "the model has 5 logits": {[]int32{1}, 5}, "outside": {[]int32{int32(n)}, 0},
+		"no token that ends": {nil, 0}, "the model has 5 logits": {[]int32{1}, 5}, "outside the vocabulary of": {[]int32{int32(n)}, 0},
 	} {
 		if _, err := model.Vocabulary(tok, c.ends, c.rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ends %v, %d rows: %v, want %s", c.ends, c.rows, err, want)

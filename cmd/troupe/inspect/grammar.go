@@ -64,7 +64,7 @@ func newGrammar() *cobra.Command {
 type grammarReader struct {
 	tok   *tokenizer.Tokenizer
 	vocab *vocab.Vocabulary
-	names specialNames
+	names *specialNames
 	mask  []uint32
 }
 
@@ -78,7 +78,7 @@ func newGrammarReader(files model.Files) (*grammarReader, error) {
 		return nil, err
 	}
 	// Logits beyond the tokenizer's ids are never allowed, so their number does not matter.
-	v, err := model.Vocabulary(tok, ends, max(tok.VocabSize(), int(slices.Max(append(ends, 0)))+1))
+	v, err := model.Vocabulary(tok, ends, 0)
 	if err != nil {
 		return nil, err
 	}

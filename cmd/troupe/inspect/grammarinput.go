@@ -153,10 +153,10 @@ func (r *grammarReader) spell(ids []int32, text string) ([]int32, bool) {
 
 // specialNames are the special tokens that texts may name, by the first byte of their names,
 // the longest names first.
-type specialNames map[byte][]string
+type specialNames [256][]string
 
-func namesOf(v *vocab.Vocabulary) specialNames {
-	names := specialNames{}
+func namesOf(v *vocab.Vocabulary) *specialNames {
+	names := &specialNames{}
 	for id := range int32(v.Size()) {
 		if name, ok := v.SpecialName(id); ok && name != "" {
 			names[name[0]] = append(names[name[0]], name)
@@ -170,7 +170,7 @@ func namesOf(v *vocab.Vocabulary) specialNames {
 
 // find returns the first name in text at from or behind it, and where it begins: at the end of
 // text if there is none.
-func (s specialNames) find(text string, from int) (begin int, name string) {
+func (s *specialNames) find(text string, from int) (begin int, name string) {
 	for begin = from; begin < len(text); begin++ {
 		for _, name := range s[text[begin]] {
 			if strings.HasPrefix(text[begin:], name) {
