@@ -62,14 +62,13 @@ func (w *inputWalk) text(text string) (ok bool, err error) {
 		if begin == len(text) {
 			return w.m.CanEnd(), nil
 		}
-		switch id, _ := w.vocab.Special(name); {
-		case !vocab.Allowed(w.mask, id):
-			from = begin + len(name) // it is text
-		default:
-			if ok, err := w.token(id, len(name)); !ok || err != nil {
-				return false, err
-			}
-			from = w.at
+		from = begin + len(name)
+		id, _ := w.vocab.Special(name)
+		if !vocab.Allowed(w.mask, id) {
+			continue // it is text
+		}
+		if ok, err := w.token(id, len(name)); !ok || err != nil {
+			return false, err
 		}
 	}
 }
