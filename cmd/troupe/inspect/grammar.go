@@ -23,27 +23,33 @@ import (
 
 func newGrammar() *cobra.Command {
 	c := &cobra.Command{
-		Use: "grammar", Short: `Try grammars: JSONL {"kind","grammar","inputs","sample"} on stdin to JSONL of compile times, accepted inputs and samples`, Args: cli.NoArgs,
-		Long: "Try grammars with a model's tokenizer; its weights are not needed. Each line of stdin is an object with\n" +
+		Use: "grammar", Short: `Try grammars: JSONL {"kind","grammar","inputs","sample"} on stdin to JSONL of times, verdicts and samples`, Args: cli.NoArgs,
+		Long: "Try grammars with a model's tokenizer; its weights are not needed. Each line of stdin is an\n" +
+			"object with\n" +
 			"  kind     json_schema, json, regex, ebnf, gbnf, lark, structural_tag or choice\n" +
-			"  grammar  its text; for json_schema, structural_tag and choice also the JSON itself; nothing for json\n" +
+			"  grammar  its text; for json_schema, structural_tag and choice also the JSON itself; not for json\n" +
 			"  inputs   texts to check, each in the tokens of the model's tokenizer\n" +
 			"  sample   number of texts to draw, 0 by default\n" +
 			"  seed     of these draws, 0 by default: the same seed gives the same texts\n" +
-			"Each line of stdout is an object. If the grammar is refused: refused, the reason, and at, the place. Otherwise:\n" +
+			"Each line of stdout is an object. If the grammar is refused, it has refused, the reason, and at,\n" +
+			"the place. Otherwise:\n" +
 			"  compile_us  microseconds\n" +
-			"  inputs      for each: accepted, whether each token is allowed and the text may end, and mask_us, the\n" +
-			"              microseconds for the mask before each token and at the end. If it is not accepted: at, the byte\n" +
-			"              where the first token that is not allowed begins, or the length if the text is too short;\n" +
-			"              allowed_tokens, the number of tokens that are allowed there; and allowed, some of them\n" +
+			"  inputs      for each, accepted: whether each token is allowed and the text may end; and mask_us:\n" +
+			"              microseconds for the mask before each token and at the end. If it is not accepted,\n" +
+			"              at: the byte where the first token that is not allowed begins, or the length if the\n" +
+			"              text is too short; allowed_tokens: how many tokens are allowed there; and allowed:\n" +
+			"              some of them\n" +
 			"  samples     the texts that were drawn\n" +
-			"The name of a special token in an input is that token where the grammar allows it, and text elsewhere.\n" +
-			"An input may end with an end token.\n" +
-			"Samples are drawn from the masks alone, and short ones are likely. Each step draws what the next token begins\n" +
-			"with (a digit, a letter, a bracket, a special token, …), then one of the tokens that begin so. With a chance\n" +
-			"that grows from 1/16 to 1 within 240 tokens, a step ends the text instead if it may end, or else goes on with\n" +
-			"the shortest way to an end. A sample that does not end within 20,000 tokens is null, and sample_error says why.",
-		Example: `  echo '{"kind":"regex","grammar":"[a-c]+1?","inputs":["abc1","ad"],"sample":3}' | troupe inspect grammar --model PATH`,
+			"The name of a special token in an input is that token where the grammar allows it, and text\n" +
+			"elsewhere. An input may end with an end token.\n" +
+			"\n" +
+			"Samples are drawn from the masks alone, and short ones are likely. Each step draws what the next\n" +
+			"token begins with (a digit, a letter, a bracket, a special token, …), then one of the tokens that\n" +
+			"begin so. With a chance that grows from 1/16 to 1 within 240 tokens, a step goes to the end instead:\n" +
+			"the text ends if it may, or goes on with the shortest way to an end. A sample that does not end\n" +
+			"within 20,000 tokens is null, and sample_error says why.",
+		Example: `  echo '{"kind":"regex","grammar":"[a-c]+1?","inputs":["abc1","ad"],"sample":3}' |
+    troupe inspect grammar --model PATH`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, files, _, err := openFiles(c)
 			if err != nil {
