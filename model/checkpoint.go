@@ -3,8 +3,9 @@
 //
 // The parts are packages of their own: config reads the configuration, weights
 // finds the tensors, arch emits the gpu.Program, exec runs the steps of an
-// engine; tokenizer and chat turn text into tokens. The last two do not depend
-// on weights and are opened separately. gguf reads files that contain all of
+// engine; tokenizer and chat turn text into tokens, and grammar says which tokens
+// a text may go on with. The last three do not depend on weights and are opened
+// separately. gguf reads files that contain all of
 // this, and gguf/hf translates their contents.
 package model
 

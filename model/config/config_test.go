@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -245,4 +246,40 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("%d parameters", n)
 		}
 	})
+}
+
+// TestEndTokens: they are those of Load, also where Load refuses the rest.
+func TestEndTokens(t *testing.T) {
+	for name, c := range map[string]struct {
+		config, generation string // empty: no file
+		want               []int32
+		fails              string
+	}{
+		"no files":         {},
+		"config":           {`{"eos_token_id":5}`, "", []int32{5}, ""},
+		"both":             {`{"eos_token_id":5}`, `{"eos_token_id":[7,6,7,-1]}`, []int32{7, 6}, ""},
+		"only generation":  {"", `{"eos_token_id":6}`, []int32{6}, ""},
+		"null":             {`{"eos_token_id":5}`, `{"eos_token_id":null}`, []int32{5}, ""},
+		"an empty list":    {`{"eos_token_id":5}`, `{"eos_token_id":[]}`, nil, ""},
+		"not supported":    {`{"architectures":["Other"],"eos_token_id":[5]}`, `{"temperature":9}`, []int32{5}, ""},
+		"of a wrong type":  {`{"eos_token_id":"x"}`, "", nil, File + ": eos_token_id"},
+		"much too large":   {"", `{"eos_token_id":99999999999}`, nil, GenerationFile + ": eos_token_id"},
+		"a file is broken": {`{"eos_token_id":5}`, `[]`, nil, GenerationFile},
+	} {
+		fsys := fstest.MapFS{}
+		for file, text := range map[string]string{File: c.config, GenerationFile: c.generation} {
+			if text != "" {
+				fsys[file] = &fstest.MapFile{Data: []byte(text)}
+			}
+		}
+		got, err := EndTokens(fsys)
+		if !slices.Equal(got, c.want) || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%s: %v, %v; want %v, %s", name, got, err, c.want, c.fails)
+		}
+		if k := (keys{}); json.Unmarshal([]byte(c.config), &k) == nil && k["architectures"] == nil {
+			if loaded, err := load(t, base("LlamaForCausalLM", k), c.generation, Options{}); err == nil && !slices.Equal(loaded.EOS, got) {
+				t.Errorf("%s: %v, but Load reads %v", name, got, loaded.EOS)
+			}
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"io/fs"
+)
 
 // Generation is what generation_config.json recommends for sampling. A nil field is not
 // stated there. All values are in the ranges of sampling parameters, or the server would
@@ -62,4 +65,26 @@ func (g *Generation) Check() error {
 		return fmt.Errorf("top_k is %d; it must be between 0 and %d", *k, maxVocab)
 	}
 	return nil
+}
+
+// EndTokens reads the tokens that end an output, as Load does, of a model whose other
+// settings need not be supported. Without config.json there are none.
+func EndTokens(fsys fs.FS) ([]int32, error) {
+	var ends []int32
+	for _, name := range []string{File, GenerationFile} {
+		f, err := readFields(fsys, name)
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.has("eos_token_id") {
+			ends = f.tokens("eos_token_id", maxVocab)
+		}
+		if *f.err != nil {
+			return nil, *f.err
+		}
+	}
+	return ends, nil
 }

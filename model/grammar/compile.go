@@ -3,7 +3,7 @@ package grammar
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/gbnf"
@@ -67,7 +67,7 @@ func build(b *cfg.Builder, src Source, v *vocab.Vocabulary) (cfg.Symbol, error) 
 		t, err := b.Set.Parse(src.Text, regex.Options{})
 		return b.Terminal(t), err
 	case EBNF, GBNF:
-		return gbnf.Compile(b, src.Text, gbnf.Options{Root: "root", Token: v.Special, EmptyAlternatives: src.Kind == GBNF})
+		return gbnf.Compile(b, src.Text, gbnf.Options{Root: "root", Token: v.Special, Special: v.IsNamed, EmptyAlternatives: src.Kind == GBNF})
 	case Lark:
 		return lark.Compile(b, src.Text, lark.Options{Token: v.Special, JSON: inner})
 	case Tags:
@@ -87,17 +87,18 @@ func schema(b *cfg.Builder, text []byte) (cfg.Symbol, error) {
 
 // choices reads a JSON array of strings.
 func choices(b *cfg.Builder, text string) (cfg.Symbol, error) {
-	var list []string
-	decoder := json.NewDecoder(strings.NewReader(text))
-	if err := decoder.Decode(&list); err != nil {
+	var list []*string
+	switch err := json.Unmarshal([]byte(text), &list); {
+	case err != nil && !json.Valid([]byte(text)):
 		return 0, &cfg.Error{Reason: "the choices are not a JSON array of strings: " + err.Error()}
-	}
-	if len(list) == 0 {
+	case err != nil || slices.Contains(list, nil):
+		return 0, &cfg.Error{Reason: "the choices are not a JSON array of strings"}
+	case len(list) == 0:
 		return 0, &cfg.Error{Reason: "there is no choice", Remedy: "give at least one string"}
 	}
 	terms := make([]regex.Term, len(list))
 	for i, text := range list {
-		terms[i] = b.Set.Literal(text)
+		terms[i] = b.Set.Literal(*text)
 	}
 	return b.Terminal(b.Set.Or(terms...)), nil
 }

@@ -8,6 +8,8 @@
 // text into tokens is allowed. Special tokens are allowed only where the grammar
 // names them, end tokens only where the text may end.
 //
+// [Grammar.Sample] draws texts from the masks alone, to see what a grammar allows.
+//
 // # How it works
 //
 // A source becomes a context-free grammar over bytes (package cfg, with the

@@ -245,8 +245,12 @@ func TestRefusals(t *testing.T) {
 		{grammar.GBNF, "root ::= (\"a\" root \"b\" | \"\"){100000}{2}", grammar.Invalid},
 		{grammar.GBNF, "root ::= ((\"a\" root \"b\" | \"\"){1,90000} \"x\"){1,90000}", grammar.TooLarge},
 		{grammar.EBNF, "root ::= <|nothing|>", grammar.Invalid},
+		{grammar.EBNF, "root ::= <[97]>", grammar.Invalid}, // text
+		{grammar.EBNF, "root ::= <[999999]>", grammar.Invalid},
 		{grammar.Choice, "[]", grammar.Invalid},
 		{grammar.Choice, `{"a": 1}`, grammar.Invalid},
+		{grammar.Choice, `["a", null]`, grammar.Invalid},
+		{grammar.Choice, `["a"] "b"`, grammar.Invalid},
 		{"xml", "", grammar.Unsupported},
 	} {
 		_, err := grammar.Compile(grammar.Source{Kind: c.kind, Text: c.text}, v, grammar.Limits{Symbols: 100_000})

@@ -24,6 +24,7 @@
 //	bytelevel, metaspace                          bytes as characters; spaces as a visible character
 //	bpe, bpe_word, merge, mergelist, pairtable    vocabulary; symbols of a word; merging them; reading and finding merges
 //	postprocess                                   ids around a text
+//	spelling                                      what each id adds to a text, for grammars
 //	longesttoken                                  the most bytes of an id, from which long texts are refused early
 //	specialmarks, specialmarks_sources            characters by which special tokens of a client are told apart
 //	decoder, textstep, stream, utf8               from ids to text; replacing in it; as ids arrive; whole characters

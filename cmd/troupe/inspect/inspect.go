@@ -1,4 +1,4 @@
-// Package inspect is `troupe inspect`: settings, devices, memory, cache, tokens, templates, outputs, logits.
+// Package inspect is `troupe inspect`: settings, devices, memory, cache, tokens, templates, outputs, grammars, logits.
 //
 // # Parts
 //
@@ -6,6 +6,7 @@
 //	devices                    what this machine has to compute with
 //	memory, live               the memory plan, with --url the memory of a running server, also recorded
 //	tokens, template, output   tokenise, apply a chat template, take an output apart
+//	grammar, grammarinput      try grammars; texts under a grammar
 //	logits                     compute logits
 //	jsonl                      streams of JSON lines
 package inspect
@@ -22,8 +23,8 @@ import (
 )
 
 func New() *cobra.Command {
-	return cli.Group("inspect", "Show what is inside: settings, devices, memory, cache, tokens, templates, outputs, logits",
-		newConfig(), newDevices(), newMemory(), newCache(), newTokens(), newTemplate(), newOutput(), newLogits())
+	return cli.Group("inspect", "Show what is inside: settings, devices, memory, cache, tokens, templates, outputs, grammars, logits",
+		newConfig(), newDevices(), newMemory(), newCache(), newTokens(), newTemplate(), newOutput(), newGrammar(), newLogits())
 }
 
 // openFiles returns the settings, the files of their model, and its name.

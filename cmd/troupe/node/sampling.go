@@ -7,6 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/config"
 )
 
@@ -54,15 +55,7 @@ func (n *Node) params(s Sampling) (*messages.SamplingParams, error) {
 }
 
 // EOS returns the tokens that end an output.
-func (n *Node) EOS() []int32 {
-	if eos := n.Checkpoint.Config.EOS; len(eos) > 0 {
-		return eos
-	}
-	if id, ok := n.Tokenizer.EOS(); ok {
-		return []int32{id}
-	}
-	return nil
-}
+func (n *Node) EOS() []int32 { return model.EndTokens(n.Checkpoint.Config.EOS, n.Tokenizer) }
 
 // SamplingDefaults are for unset parameters: the model's recommendation, or the API's.
 func (n *Node) SamplingDefaults() httpapi.SamplingDefaults {

@@ -131,12 +131,16 @@ func TestConfig(t *testing.T) {
 			if c.want != nil {
 				c.want(want)
 			}
-			got, err := hf.Config(opened(t, f), config.Options{})
+			file := opened(t, f)
+			got, err := hf.Config(file, config.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+			if ends, err := hf.EndTokens(file); err != nil || !slices.Equal(ends, want.EOS) {
+				t.Errorf("the end tokens are %v, %v; want %v", ends, err, want.EOS)
 			}
 		})
 	}
@@ -189,5 +193,25 @@ func TestConfigRefuses(t *testing.T) {
 	}
 	if _, err := hf.Config(opened(t, llama), config.Options{Context: 129}); err == nil || !strings.Contains(err.Error(), "llama.context_length is 128") {
 		t.Errorf("a context of 129: %v", err)
+	}
+}
+
+func TestEndTokensAlone(t *testing.T) {
+	llama := small("llama").File()
+	for name, c := range map[string]struct {
+		file  ggufwrite.File
+		want  []int32
+		fails string
+	}{
+		"another architecture": {with(llama, "general.architecture", "other", "tokenizer.ggml.eos_token_id", uint32(8)), []int32{8}, ""},
+		"the same twice":       {with(llama, "tokenizer.ggml.eos_token_id", uint32(8), "tokenizer.ggml.eot_token_id", uint32(8)), []int32{8}, ""},
+		"none":                 {with(llama, "tokenizer.ggml.tokens", nil), nil, ""},
+		"outside":              {with(llama, "tokenizer.ggml.eos_token_id", uint32(300)), nil, "token 300"},
+		"of a wrong type":      {with(llama, "tokenizer.ggml.eos_token_id", "x"), nil, "tokenizer.ggml.eos_token_id"},
+	} {
+		got, err := hf.EndTokens(opened(t, c.file))
+		if !slices.Equal(got, c.want) || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%s: %v, %v; want %v, %s", name, got, err, c.want, c.fails)
+		}
 	}
 }

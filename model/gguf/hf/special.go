@@ -1,8 +1,11 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/troupe-engine/troupe/model/config"
+	"github.com/troupe-engine/troupe/model/gguf"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
@@ -46,4 +49,26 @@ func (k *keys) turnEnds(vocab int64) []int64 {
 		}
 	}
 	return ids
+}
+
+// EndTokens reads the tokens that end an output, as Config does, of a model whose other keys
+// need not be supported.
+func EndTokens(f *gguf.File) ([]int32, error) {
+	k := &keys{reader: reader{f: f}, out: config.Keys{Values: map[string]any{}, Names: map[string]string{}}}
+	tokens, _ := f.Value(ggml + "tokens")
+	k.out.Values["vocab_size"] = int64(tokens.Len)
+	k.tokens()
+	if k.err != nil {
+		return nil, k.err
+	}
+	var ends []int32
+	for _, id := range k.out.Values["eos_token_id"].([]int64) {
+		if id >= int64(tokens.Len) {
+			return nil, fmt.Errorf("%s: the file names token %d as an end, but %stokens has %d tokens; download it again", f.Name, id, ggml, tokens.Len)
+		}
+		if !slices.Contains(ends, int32(id)) {
+			ends = append(ends, int32(id))
+		}
+	}
+	return ends, nil
 }

@@ -72,6 +72,7 @@ type Automaton struct {
 	stateOf map[bagKey]int32
 	start   *Config
 	scratch scratch
+	lengths *lengths // nil until an ending is asked for
 	notes   map[regex.Term]int
 }
 

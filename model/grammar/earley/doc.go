@@ -43,7 +43,7 @@
 //
 // A derivative with an empty language is dropped at once, and a [cfg.Grammar]
 // holds only symbols that produce something. So every configuration can be
-// completed.
+// completed. [Automaton.Ending] says how.
 //
 // # Bounds
 //

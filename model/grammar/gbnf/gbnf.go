@@ -23,6 +23,8 @@ type Options struct {
 	Root string // the start symbol
 	// Token finds a special token by its name; nil: there are none.
 	Token func(name string) (int32, bool)
+	// Special reports whether a number is that of a special token; nil: none is.
+	Special func(id int32) bool
 	// EmptyAlternatives: `a ::= "x" |` is legal, as in llama.cpp.
 	EmptyAlternatives bool
 }

@@ -14,6 +14,7 @@ import (
 func compile(source string, o gbnf.Options) (*earley.Automaton, error) {
 	o.Root = "root"
 	o.Token = func(name string) (int32, bool) { return 7, name == "<think>" }
+	o.Special = func(id int32) bool { return id == 7 }
 	b := cfg.New(regex.NewSet(regex.Limits{Terms: 100_000}), cfg.Limits{Symbols: 50_000})
 	start, err := gbnf.Compile(b, source, o)
 	if err != nil {
@@ -93,6 +94,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		"root ::= \"a\"++":                       "two quantifiers",
 		"root ::= \"\\q\"":                       "unknown escape",
 		"root ::= <who>":                         "no special token <who>",
+		"root ::= <[8]>":                         "no special token <[8]>",
 		"root ::= " + strings.Repeat("(", 1000):  "deeper",
 		"root ::= Regex(\"(\")":                  "not closed",
 		"root ::= TagDispatch((\"\", root))":     "word is empty",

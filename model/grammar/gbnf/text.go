@@ -156,6 +156,9 @@ func (p *parser) token() (rules.Expr, error) {
 			if err != nil || id < 0 {
 				return nil, p.fail(at, "not the id of a token")
 			}
+			if p.o.Special == nil || !p.o.Special(int32(id)) {
+				return nil, &cfg.Error{At: cfg.Position(p.text, at), Reason: "the model has no special token " + name, Remedy: "write text in quotes"}
+			}
 			return rules.Symbol{Symbol: p.b.Token(int32(id))}, nil
 		}
 	}

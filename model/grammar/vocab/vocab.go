@@ -152,6 +152,12 @@ func (v *Vocabulary) IsEnd(id int32) bool { return slices.Contains(v.end, id) }
 // End returns the ids that end a text, in order. Frozen.
 func (v *Vocabulary) End() []int32 { return v.end }
 
+// IsNamed reports whether a grammar may name id: it is special, and has a name.
+func (v *Vocabulary) IsNamed(id int32) bool {
+	_, ok := v.names[id]
+	return ok
+}
+
 // Special returns the id of a special token by its name.
 func (v *Vocabulary) Special(name string) (int32, bool) {
 	id, ok := v.special[name]
