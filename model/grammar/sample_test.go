@@ -27,6 +27,8 @@ var sampled = append([]grammar.Source{
 	{Kind: grammar.JSON},
 	{Kind: grammar.JSONSchema, Text: `{"type":"object","properties":{"name":{"type":"string","minLength":300},"n":{"type":"integer","minimum":10},
 		"list":{"type":"array","items":{"$ref":"#"},"minItems":1}},"required":["name","n"]}`},
+	{Kind: grammar.JSONSchema, Text: `{"type":"object","properties":{"name":{"minLength":9},"n":{"type":"integer"},"self":{"$ref":"#"},"list":{"items":{"$ref":"#"}}},
+		"patternProperties":{"^a+$":{"const":1}},"required":["n","list"],"minProperties":6,"additionalProperties":{"type":"boolean"}}`},
 	{Kind: grammar.Regex, Text: `(a|b{3}){800}é`},
 	{Kind: grammar.Lark, Text: "start: expr\nexpr: \"(\" expr \")\" expr \"x\" | NUMBER | <|call|> \"y\"\nNUMBER: /[0-9]+/"},
 	{Kind: grammar.Tags, Text: `{"format":{"type":"triggered_tags","triggers":["<f="],"tags":[{"begin":"<f=a>","content":{"type":"json_schema","json_schema":{}},"end":"</f>"}],"at_least_one":true}}`},

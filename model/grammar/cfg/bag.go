@@ -95,8 +95,11 @@ func (b *Bag) CanEnd(s BagState) bool {
 
 // Allows reports whether an entry may follow, so that the text can be completed.
 func (b *Bag) Allows(s BagState, entry int) bool {
-	return s.seen[entry/8]>>(entry%8)&1 == 0 && b.completable(b.counted(s, entry))
+	return !s.has(entry) && b.completable(b.counted(s, entry))
 }
+
+// has reports whether an entry has come that may come only once.
+func (s *BagState) has(entry int) bool { return s.seen[entry/8]>>(entry%8)&1 != 0 }
 
 // Next returns the state after an entry that is allowed.
 func (b *Bag) Next(s BagState, entry int) BagState {

@@ -22,6 +22,8 @@ type bagState struct {
 	state   cfg.BagState
 	listed  bool
 	allowed []int32 // the dots of the entries that may follow, once listed
+
+	required int // what [cfg.BagLengths.Required] says; -1: not asked
 }
 
 type bagKey struct {
@@ -51,7 +53,7 @@ func (a *Automaton) stateIn(b *bag, s cfg.BagState) int32 {
 	id, ok := a.stateOf[key]
 	if !ok {
 		id = int32(len(a.g.Names) + len(a.states))
-		a.states = append(a.states, bagState{bag: b, state: s})
+		a.states = append(a.states, bagState{bag: b, state: s, required: -1})
 		a.stateOf[key] = id
 		a.bytes += len(b.entries)/8 + 200
 	}

@@ -19,11 +19,12 @@ type Ending struct {
 }
 
 // far is more than any length that is looked for.
-const far = 1 << 30
+const far = cfg.Far
 
 // lengths are those of shortest texts, in bytes.
 type lengths struct {
-	after []int // of the symbols from each dot to the end of its rule
+	after []int // of the symbols from each dot to the end of its rule or entry
+	bags  map[cfg.Symbol]*cfg.BagLengths
 	words map[regex.Term]word
 }
 
@@ -98,11 +99,11 @@ func (a *Automaton) measure() error {
 			ofTerminal[i] = far
 		}
 	}
-	of := shortest(a.g, ofTerminal)
+	of := a.shortest(ofTerminal)
 	after := make([]int, len(a.next))
 	for dot := len(a.next) - 1; dot >= 0; dot-- {
 		switch s := a.next[dot]; {
-		case s == end:
+		case s >= choose: // what follows an entry depends on the state of its bag
 		case s.IsTerminal():
 			after[dot] = min(far, ofTerminal[^s]+after[dot+1])
 		default:
@@ -110,27 +111,47 @@ func (a *Automaton) measure() error {
 		}
 	}
 	a.lengths.after = after
+	a.bytes += 8 * len(after)
 	return nil
 }
 
 // shortest returns the length of the shortest text of each nonterminal (Knuth's
-// generalisation of Dijkstra's algorithm: the shortest of all that is left is final).
-func shortest(g *cfg.Grammar, ofTerminal []int) []int {
-	of := make([]int, len(g.Names))
+// generalisation of Dijkstra's algorithm: the shortest of all that is left is final). An
+// entry of a bag counts as a rule for a nonterminal of its own, behind all others.
+func (a *Automaton) shortest(ofTerminal []int) []int {
+	type entry struct {
+		bag   *bag
+		index int
+	}
+	rules := slices.Clip(a.g.Rules)
+	var entries []entry
+	a.lengths.bags = map[cfg.Symbol]*cfg.BagLengths{}
+	for _, b := range a.bags {
+		if b == nil {
+			continue
+		}
+		for i, e := range b.rules.Entries {
+			rules = append(rules, cfg.Rule{LHS: cfg.Symbol(len(a.bags) + len(entries)), RHS: e.Symbols})
+			entries = append(entries, entry{b, i})
+		}
+		l := cfg.NewBagLengths(b.rules, ofTerminal[^b.rules.Separator])
+		a.lengths.bags[b.symbol] = l
+		a.bytes += l.Bytes()
+	}
+	of := make([]int, len(a.bags)+len(entries))
 	for i := range of {
 		of[i] = far
 	}
-	length, missing := make([]int, len(g.Rules)), make([]int, len(g.Rules))
-	uses := make([][]int32, len(g.Names))
 	var queue places
-	ready := func(rule int) {
-		n := g.Rules[rule].LHS
-		if missing[rule] == 0 && length[rule] < of[n] {
-			of[n] = length[rule]
-			heap.Push(&queue, place{length: length[rule], nt: int32(n)})
+	found := func(n cfg.Symbol, length int) {
+		if length < of[n] {
+			of[n] = length
+			heap.Push(&queue, place{length: length, nt: int32(n)})
 		}
 	}
-	for i, r := range g.Rules {
+	length, missing := make([]int, len(rules)), make([]int, len(rules))
+	uses := make([][]int32, len(of))
+	for i, r := range rules {
 		for _, s := range r.RHS {
 			if s.IsTerminal() {
 				length[i] = min(far, length[i]+ofTerminal[^s])
@@ -139,22 +160,53 @@ func shortest(g *cfg.Grammar, ofTerminal []int) []int {
 				missing[i]++
 			}
 		}
-		ready(i)
+		if missing[i] == 0 {
+			found(r.LHS, length[i])
+		}
 	}
-	done := make([]bool, len(g.Names))
+	for n, l := range a.lengths.bags {
+		found(n, l.Least())
+	}
+	done := make([]bool, len(of))
 	for len(queue) > 0 {
 		p := heap.Pop(&queue).(place)
 		if done[p.nt] {
 			continue
 		}
 		done[p.nt] = true
+		if i := int(p.nt) - len(a.bags); i >= 0 {
+			symbol := entries[i].bag.symbol
+			if l := a.lengths.bags[symbol]; l.Add(entries[i].index, p.length) {
+				found(symbol, l.Least())
+			}
+		}
 		for _, rule := range uses[p.nt] {
-			missing[rule]--
 			length[rule] = min(far, length[rule]+p.length)
-			ready(int(rule))
+			if missing[rule]--; missing[rule] == 0 {
+				found(rules[rule].LHS, length[rule])
+			}
 		}
 	}
-	return of
+	return of[:len(a.bags)]
+}
+
+// rest returns the length of what completes the nonterminal of an item, and that nonterminal.
+func (a *Automaton) rest(it item) (length int, nt int32) {
+	length = a.lengths.after[it.dot]
+	if int(it.nt) < len(a.bags) {
+		return length, it.nt
+	}
+	s := a.stateAt(it.nt)
+	l := a.lengths.bags[s.bag.symbol]
+	if s.required < 0 {
+		s.required = l.Required(s.state)
+	}
+	if a.next[it.dot] == choose {
+		length = l.Chosen(s.state, s.required)
+	} else {
+		length += l.After(s.state, s.required, s.bag.entryOf(it.dot))
+	}
+	return length, int32(s.bag.symbol)
 }
 
 // option is a way on from a configuration.
@@ -196,8 +248,9 @@ func (a *Automaton) nearest(options []option) (Ending, bool) {
 			if it.row == self {
 				it.row = id
 			}
-			if all := length + a.lengths.after[it.dot]; all < far {
-				heap.Push(&queue, place{all, rank, it.nt, it.row})
+			rest, nt := a.rest(it)
+			if all := length + rest; all < far {
+				heap.Push(&queue, place{all, rank, nt, it.row})
 			}
 		}
 	}

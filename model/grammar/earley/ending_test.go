@@ -2,6 +2,7 @@ package earley
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -74,9 +75,24 @@ func follow(t failer, a *Automaton, c *Config) (text string) {
 
 // TestEndingIsTheShortest compares endings of random grammars with a search.
 func TestEndingIsTheShortest(t *testing.T) {
-	all := texts(3)
+	for name, draw := range map[string]func(*rapid.T) *cfg.Grammar{
+		"rules": drawGrammar,
+		"bags": func(t *rapid.T) *cfg.Grammar {
+			g, _ := drawBag(t)
+			if g == nil {
+				t.Skip("no text")
+			}
+			return g
+		},
+	} {
+		t.Run(name, func(t *testing.T) { checkEndings(t, draw) })
+	}
+}
+
+func checkEndings(t *testing.T, draw func(*rapid.T) *cfg.Grammar) {
+	all := texts(5)
 	rapid.Check(t, func(t *rapid.T) {
-		a, err := New(drawGrammar(t), Limits{})
+		a, err := New(draw(t), Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,5 +169,22 @@ func TestEndingWithLazyTerminals(t *testing.T) {
 	})
 	if text := follow(t, a, a.Start()); text != "abbbb" {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestEndingOfLargeBags: the way to the end of a bag of thousands of entries has the required
+// ones, and as many of the others as must come, the shortest first.
+func TestEndingOfLargeBags(t *testing.T) {
+	const n = 800
+	a := automaton(t, Limits{}, func(b *cfg.Builder, s cfg.Symbol) {
+		bag := cfg.Bag{Separator: b.Literal(","), Min: n / 2, Max: -1}
+		for i := range n {
+			bag.Entries = append(bag.Entries, cfg.Entry{Symbols: []cfg.Symbol{b.Literal(fmt.Sprintf("%0*d", 4+i%2, i))}, Required: i%8 == 1})
+		}
+		b.Add(s, b.Literal("{"), b.Bag("bag", bag), b.Literal("}"))
+	})
+	text := follow(t, a, a.Start())
+	if want := 2 + n/2*4 + n/8 + n/2 - 1; len(text) != want {
+		t.Errorf("%d bytes, want %d", len(text), want)
 	}
 }
