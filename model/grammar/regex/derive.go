@@ -107,7 +107,10 @@ func (s *Set) classes(t Term) int32 {
 		id = s.partitionOf(s.sets[n.a])
 	case kLit:
 		b := s.lits[n.a][0]
-		id = s.partitionOf(ByteRange(b, b))
+		if id = s.ofByte[b]; id == 0 {
+			id = s.partitionOf(ByteRange(b, b))
+			s.ofByte[b] = id
+		}
 	case kConcat:
 		id = s.classes(Term(n.a))
 		if s.Nullable(Term(n.a)) {
@@ -209,7 +212,13 @@ func (s *Set) derive(t Term, b byte) Term {
 	case kOr, kAnd:
 		list := make([]Term, 0, n.b)
 		for i := range int(n.b) {
-			d := s.Derivative(s.operands(t)[i], b)
+			u := s.operands(t)[i]
+			var d Term
+			if s.nodes[u].kind == kLit {
+				d = s.derive(u, b) // there may be thousands; none needs a row of its own
+			} else {
+				d = s.Derivative(u, b)
+			}
 			if d == Nothing && n.kind == kAnd {
 				return Nothing
 			}

@@ -92,7 +92,8 @@ type Set struct {
 	partitions []*partition
 	partID     map[[256]uint8]int32
 	meets      map[[2]int32]int32
-	trans      []Term // -1: not computed
+	trans      []Term     // -1: not computed
+	ofByte     [256]int32 // the partitions of single bytes; 0: not computed
 
 	all  Term // the one-byte strings
 	work int  // operands handled so far, a measure of time
