@@ -12,10 +12,15 @@ func AnyText(s *regex.Set) regex.Term {
 
 // Without returns the texts of t that hold none of the words.
 func Without(s *regex.Set, t regex.Term, words []string) regex.Term {
+	return s.And(t, holdNone(s, words))
+}
+
+// holdNone returns the texts that hold none of the words.
+func holdNone(s *regex.Set, words []string) regex.Term {
 	if len(words) == 0 {
-		return t
+		return regex.Anything
 	}
-	return s.And(t, s.Not(s.Concat(regex.Anything, literals(s, words), regex.Anything)))
+	return s.Not(s.Concat(regex.Anything, literals(s, words), regex.Anything))
 }
 
 func literals(s *regex.Set, words []string) regex.Term {
@@ -29,8 +34,16 @@ func literals(s *regex.Set, words []string) regex.Term {
 // Upto returns the texts that end in word, where neither it nor any of others
 // occurs before, nor any of excluded at all.
 func Upto(s *regex.Set, word string, others, excluded []string) regex.Term {
-	first := s.Not(s.Concat(regex.Anything, literals(s, append([]string{word}, others...)), s.Repeat(s.OneOf(regex.AllBytes), 1, regex.Unbounded)))
-	return Without(s, s.And(s.Concat(AnyText(s), s.Literal(word)), first), excluded)
+	return upto(s, word, firstOf(s, append([]string{word}, others...)), holdNone(s, excluded))
+}
+
+// firstOf returns the texts in which no word comes before the end.
+func firstOf(s *regex.Set, words []string) regex.Term {
+	return s.Not(s.Concat(regex.Anything, literals(s, words), s.Repeat(s.OneOf(regex.AllBytes), 1, regex.Unbounded)))
+}
+
+func upto(s *regex.Set, word string, first, allowed regex.Term) regex.Term {
+	return s.And(s.And(s.Concat(AnyText(s), s.Literal(word)), first), allowed)
 }
 
 // Branch is what a word leads to.
@@ -58,8 +71,10 @@ func (d Dispatch) Compile(b *cfg.Builder) cfg.Symbol {
 	}
 	rest := b.Terminal(Without(s, AnyText(s), append(append([]string(nil), words...), d.Excluded...)))
 	branch, first := b.Nonterminal("branch"), b.Nonterminal("first branch")
+	// The same for all branches: there may be thousands.
+	firstWord, allowed := firstOf(s, words), holdNone(s, d.Excluded)
 	for _, x := range d.Branches {
-		b.Add(branch, b.Terminal(Upto(s, x.Word, words, d.Excluded)), x.Then)
+		b.Add(branch, b.Terminal(upto(s, x.Word, firstWord, allowed)), x.Then)
 		b.Add(first, b.Literal(x.Word), x.Then)
 	}
 	n := b.Nonterminal("text with tags")
