@@ -162,11 +162,7 @@ func (s *Set) tail(list []RuneRange, base rune, n int, least rune) Term {
 	case n == 0:
 		return Empty
 	case list[i].Lo <= base && list[i].Hi >= end && base >= least:
-		t := Empty
-		for range n {
-			t = s.concat(s.OneOf(ByteRange(0x80, 0xbf)), t)
-		}
-		return t
+		return s.allTails(n)
 	}
 	byTail := map[Term]ByteSet{}
 	for c := range rune(64) {
@@ -175,6 +171,17 @@ func (s *Set) tail(list []RuneRange, base rune, n int, least rune) Term {
 		}
 	}
 	return s.Or(s.chains(byTail)...)
+}
+
+// allTails returns all last n bytes of characters.
+func (s *Set) allTails(n int) Term {
+	if s.tails[n] == Nothing {
+		s.tails[n] = Empty
+		for range n {
+			s.tails[n] = s.concat(s.OneOf(ByteRange(0x80, 0xbf)), s.tails[n])
+		}
+	}
+	return s.tails[n]
 }
 
 func (s *Set) chains(byTail map[Term]ByteSet) []Term {

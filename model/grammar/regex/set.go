@@ -95,8 +95,9 @@ type Set struct {
 	trans      []Term     // -1: not computed
 	ofByte     [256]int32 // the partitions of single bytes; 0: not computed
 
-	all  Term // the one-byte strings
-	work int  // operands handled so far, a measure of time
+	all   Term    // the one-byte strings
+	tails [4]Term // see allTails; Nothing: not made
+	work  int     // operands handled so far, a measure of time
 
 	depth int // of derivatives that are being computed
 	until int // work at which the outermost one fails
