@@ -79,7 +79,10 @@ func hostile(size int) map[string]grammar.Source {
 			"items":               `{"type":"array","minItems":1000000}`,
 			"items of items":      `{"type":"array","maxItems":100000,"items":{"type":"array","maxItems":100000}}`,
 			"length":              `{"type":"string","minLength":1000000,"maxLength":2000000}`,
-			"multiples":           `{"type":"integer","multipleOf":999983}`,
+			"letters": `{"properties":{` + many(200*size, ",", func(i int) string {
+				return fmt.Sprintf(`"%d":{"pattern":"[\\p{L}%c]"}`, i, rune(0x4e00+i))
+			}) + "}}",
+			"multiples": `{"type":"integer","multipleOf":999983}`,
 		},
 		grammar.Regex: {
 			"counts of counts":       `(a{1,1000}){1,1000}`,
@@ -92,6 +95,8 @@ func hostile(size int) map[string]grammar.Source {
 			"subsets":                `.*a.{25}b.*c.{25}d`,
 			"alternatives":           many(1000*size, "|", func(i int) string { return fmt.Sprintf("%x", i*77) }),
 			"a long word":            strings.Repeat("a", 4<<20),
+			"letters":                "(?i)(" + many(200*size, "|", func(i int) string { return fmt.Sprintf(`[\pL%c]`, rune(0x4e00+i)) }) + ")*",
+			"letters in one class":   "(?i)[" + strings.Repeat(`\pL`, 1000*size) + "]",
 			"classes without a case": "(?i)" + strings.Repeat(`[^\p{L}\d_]{0,100}\w{1,100}`, 50),
 		},
 		grammar.EBNF: {

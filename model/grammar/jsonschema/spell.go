@@ -61,6 +61,9 @@ func within(list []regex.RuneRange, r rune) bool {
 
 // class returns the spellings of the characters of ranges.
 func (s *speller) class(ranges []regex.RuneRange) regex.Term {
+	if !s.set.Charge(5 * len(ranges)) {
+		return regex.Nothing
+	}
 	key := fmt.Sprint(ranges)
 	if t, ok := s.classes[key]; ok {
 		return t

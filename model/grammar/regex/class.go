@@ -19,6 +19,9 @@ func (p *parser) class(at int) (Term, error) {
 		}
 		item := p.pos
 		lo, single, err := p.classItem()
+		if err == nil && !p.set.Charge(len(lo)) {
+			err = p.set.err
+		}
 		if err != nil {
 			return Nothing, err
 		}
@@ -46,6 +49,9 @@ func (p *parser) class(at int) (Term, error) {
 // so, or those that are not among them. Patterns repeat their classes, and large
 // ones take a millisecond, so they are kept.
 func (p *parser) runes(ranges []RuneRange, negate bool) Term {
+	if !p.set.Charge(2*len(ranges) + 1) {
+		return Nothing
+	}
 	key := make([]byte, 0, 8*len(ranges)+1)
 	for _, r := range ranges {
 		key = append(key, byte(r.Lo), byte(r.Lo>>8), byte(r.Lo>>16), byte(r.Hi), byte(r.Hi>>8), byte(r.Hi>>16))
@@ -62,6 +68,7 @@ func (p *parser) runes(ranges []RuneRange, negate bool) Term {
 		return t
 	}
 	if p.flags.fold {
+		p.set.Charge(foldCost(ranges))
 		ranges = FoldRunes(ranges)
 	}
 	if negate {

@@ -37,6 +37,9 @@ func (p *parser) sequence(depth int) (expr, error) {
 		}
 		at := p.pos
 		e, err := p.atom(depth)
+		if err == nil {
+			err = p.set.err
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -89,6 +89,14 @@ func FoldRunes(ranges []RuneRange) []RuneRange {
 	return NormalizeRunes(out)
 }
 
+// foldCost is the work of FoldRunes, as [Set.Charge] counts it.
+func foldCost(ranges []RuneRange) int {
+	if len(ranges) == 1 && ranges[0].Lo == ranges[0].Hi {
+		return 1
+	}
+	return 4 * len(foldable())
+}
+
 var foldable = sync.OnceValue(func() (out []rune) {
 	for _, c := range unicode.CaseRanges {
 		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
@@ -121,8 +129,24 @@ func TableRunes(table *unicode.RangeTable) []RuneRange {
 	return NormalizeRunes(out)
 }
 
+// maxRunes bounds the work for character classes, in blocks of code points looked at. It is
+// about a second: some thousand classes as large as all letters.
+const maxRunes = 20_000_000
+
+// Charge counts work for character classes, a range as about 1. ok is false when it has become
+// too much: then the set has failed.
+func (s *Set) Charge(n int) (ok bool) {
+	if s.runes += n; s.runes > maxRunes && s.err == nil {
+		s.err = errClasses
+	}
+	return s.err == nil
+}
+
 // Runes returns the one-character strings of ranges, in UTF-8.
 func (s *Set) Runes(ranges ...RuneRange) Term {
+	if !s.Charge(2 * len(ranges)) {
+		return Nothing
+	}
 	list := NormalizeRunes(ranges)
 	var ascii ByteSet
 	for _, r := range list {
@@ -154,6 +178,9 @@ func (s *Set) lead(list []RuneRange, lo, hi, mask byte, tail int, least rune) []
 // tail returns the last n bytes of those characters of list that lie in
 // [base, base + 64^n).
 func (s *Set) tail(list []RuneRange, base rune, n int, least rune) Term {
+	if !s.Charge(1) {
+		return Nothing
+	}
 	end := base + 1<<(6*n) - 1
 	i, _ := slices.BinarySearchFunc(list, max(base, least), func(x RuneRange, r rune) int { return int(x.Hi - r) })
 	switch {

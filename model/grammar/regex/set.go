@@ -44,6 +44,17 @@ func (l Limits) withDefaults() Limits {
 // ErrLimit is the failure of a set that would outgrow its limits.
 var ErrLimit = errors.New("the expression needs more memory than it may have")
 
+// errClasses is an [ErrLimit], too.
+var errClasses error = classesError{}
+
+type classesError struct{}
+
+func (classesError) Error() string {
+	return "the character classes of the expression are too many or too large"
+}
+
+func (classesError) Is(target error) bool { return target == ErrLimit }
+
 type kind uint8
 
 const (
@@ -95,6 +106,7 @@ type Set struct {
 	trans      []Term     // -1: not computed
 	ofByte     [256]int32 // the partitions of single bytes; 0: not computed
 
+	runes int     // the work for character classes so far, see maxRunes
 	all   Term    // the one-byte strings
 	tails [4]Term // see allTails; Nothing: not made
 	work  int     // operands handled so far, a measure of time
