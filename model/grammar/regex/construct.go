@@ -218,22 +218,63 @@ func (s *Set) Not(t Term) Term {
 }
 
 // flatten returns the sorted operands of terms, nested ones of kind k included.
+//
+// Nested ones are sorted already, and in long chains of optional parts they are thousands of
+// lists with the same operands: merged by twos they shrink at once.
 func (s *Set) flatten(k kind, terms []Term) []Term {
-	out := make([]Term, 0, len(terms)+4)
-	defer func() {
-		if s.work += len(out); s.depth > 0 && s.work > s.until {
-			s.fail()
-		}
-	}()
+	single := make([]Term, 0, len(terms)+4)
+	var lists [][]Term
 	for _, t := range terms {
 		if s.nodes[t].kind == k {
-			out = append(out, s.operands(t)...)
+			list := s.operands(t)
+			lists = append(lists, list)
+			s.work += len(list)
 		} else {
-			out = append(out, t)
+			single = append(single, t)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	if s.work += len(single); s.depth > 0 && s.work > s.until {
+		s.fail()
+		return single
+	}
+	slices.Sort(single)
+	single = slices.Compact(single)
+	if len(lists) == 0 {
+		return single
+	}
+	for len(lists) > 1 {
+		half := lists[:0]
+		for i := 0; i < len(lists); i += 2 {
+			if i+1 < len(lists) {
+				half = append(half, merge(lists[i], lists[i+1]))
+			} else {
+				half = append(half, lists[i])
+			}
+		}
+		lists = half
+	}
+	return merge(single, lists[0]) // a list of its own: the caller changes it
+}
+
+// merge returns the terms of two sorted lists without duplicates, sorted.
+func merge(a, b []Term) []Term {
+	out := make([]Term, 0, len(a)+len(b)+4)
+	for len(a) > 0 && len(b) > 0 {
+		n := 0
+		switch {
+		case a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+			continue
+		case a[0] == b[0]:
+			a = a[1:]
+			continue
+		}
+		for n < len(b) && b[n] < a[0] {
+			n++
+		}
+		out, b = append(out, b[:n]...), b[n:]
+	}
+	return append(append(out, a...), b...)
 }
 
 func (s *Set) hasComplement(list []Term) bool {

@@ -14,7 +14,8 @@
 //
 // A Set refuses to grow beyond its [Limits]. The failure is sticky: from then
 // on constructors return [Nothing] and [Set.Err] says why. Whoever builds terms
-// checks Err once at the end, before it believes any of them.
+// checks Err once at the end, before it believes any of them. The work for
+// character classes is counted and bounded in the same way, see [Set.Charge].
 //
 // # Concurrency
 //
