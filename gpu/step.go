@@ -59,7 +59,7 @@ type RowWork struct {
 	Forced []int32
 	// Mask, if not nil, is a grammar's mask of the token to sample. Sample is 1 then. If it is
 	// not ready when the token is to be drawn, the row is late, and the others do not wait.
-	Mask *Mask
+	Mask Mask
 	// KeepLogits returns the raw logits of every token of the work.
 	KeepLogits bool
 }

@@ -27,13 +27,28 @@ func (c *candidates) adjusted(logits []float32, spec *rows.Sample) []float32 {
 	}
 	for i, word := range spec.Allowed {
 		part := c.x[i*32 : min((i+1)*32, len(c.x))]
-		for j := range part {
-			if word>>j&1 == 0 {
+		switch word {
+		case 0:
+			for j := range part {
 				part[j] = excluded
 			}
+		case 1<<32 - 1:
+		default:
+			keep(part, word)
 		}
 	}
 	return c.x
+}
+
+// keep excludes the logits of the bits that are not set. Where they are is hard to predict, so
+// it has no branches.
+func keep(part []float32, bits uint32) {
+	excluded := math.Float32bits(float32(math.Inf(-1)))
+	for j := range part {
+		all := -(bits & 1)
+		part[j] = math.Float32frombits(math.Float32bits(part[j])&all | excluded&^all)
+		bits >>= 1
+	}
 }
 
 func penalize(x float32, h *rows.TokenCount, spec *gpu.Sampling) float32 {

@@ -142,6 +142,53 @@ func TestStepsBegunAhead(t *testing.T) {
 	}
 }
 
+// A row is late while a step without it has begun: it goes on where it was.
+func TestALateRowBesideAStepBegunAhead(t *testing.T) {
+	table := New(program, small)
+	open := func(id gpu.Row) gpu.RowOpened {
+		return gpu.RowOpened{Row: id, Prompt: []int32{1, 2}, Sampling: gpu.Sampling{TopP: 1, RepetitionPenalty: 1, TopLogprobs: -1}}
+	}
+	begin := func(b *gpu.StepBatch) []Sequence {
+		t.Helper()
+		if table.Waits(b) {
+			t.Fatal("the step waits")
+		}
+		all, err := table.Begin(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	end := func() {
+		t.Helper()
+		if _, err := table.End(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw := func(q *Sequence, token int32) {
+		if q.Draws() {
+			q.Result.Tokens = append(q.Result.Tokens, token)
+		}
+	}
+	first := begin(&gpu.StepBatch{Opened: []gpu.RowOpened{open(0), open(1)}, Grown: []gpu.RowGrown{{Row: 0, Pages: []int32{1, 2}}, {Row: 1, Pages: []int32{3, 4}}},
+		Work: []gpu.RowWork{{Row: 0, Count: 2, Sample: 1, Mask: notReady{}}, {Row: 1, Count: 2, Sample: 1}}})
+	second := begin(&gpu.StepBatch{Work: []gpu.RowWork{{Row: 1, Start: 2, Count: 1, Sample: 1}}})
+	draw(&first[0], 7)
+	draw(&first[1], 8)
+	end()
+	draw(&second[0], 9)
+	third := begin(&gpu.StepBatch{Work: []gpu.RowWork{{Row: 0, Start: 1, Count: 1, Sample: 1, Mask: gpu.Allow([]uint32{1 << 5, 0})}}})
+	end()
+	if q := &third[0]; !slices.Equal(q.Tokens, []int32{2}) || q.Start != 1 || !q.Draws() {
+		t.Fatalf("the late row computes %v at %d", q.Tokens, q.Start)
+	}
+	third[0].Result.Tokens = append(third[0].Result.Tokens, 5)
+	end()
+	if next := begin(&gpu.StepBatch{Work: []gpu.RowWork{{Row: 0, Start: 2, Count: 1, Sample: 1}, {Row: 1, Start: 3, Count: 1, Sample: 1}}}); next[0].Tokens[0] != 5 || next[1].Tokens[0] != 9 {
+		t.Errorf("then the rows compute %v and %v, want 5 and 9", next[0].Tokens, next[1].Tokens)
+	}
+}
+
 // A step that fails takes the one behind it along, and nothing runs before a reset.
 func TestAFailedStepTakesTheNextAlong(t *testing.T) {
 	table := New(program, small)

@@ -102,8 +102,8 @@ func (t *Table) checkWork(w *gpu.RowWork, r *row) error {
 	if w.Mask == nil {
 		return nil
 	}
-	if bits, _, _ := w.Mask.Bits(); bits != nil && len(bits) != (t.vocab+31)/32 {
-		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(bits), t.vocab, (t.vocab+31)/32)
+	if bits, _, _ := w.Mask.Bits(); bits != nil && len(bits) != t.words() {
+		return fmt.Errorf("has a mask of %d words; a vocabulary of %d needs %d", len(bits), t.vocab, t.words())
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package rows
 
-import "github.com/troupe-engine/troupe/gpu"
+import (
+	"fmt"
+
+	"github.com/troupe-engine/troupe/gpu"
+)
 
 // Sequence is a row's work in a step, valid until its end; the device only writes Result.
 type Sequence struct {
@@ -33,7 +37,8 @@ type Sample struct {
 	History []TokenCount
 	Mask    []int32  // not sampled
 	Allowed []uint32 // the bits of the grammar's mask, once Draws has been called; nil: there is none
-	Grammar *gpu.Mask
+	Grammar gpu.Mask
+	words   int // of a mask
 }
 
 // Draws reports whether the sequence's next token is to be drawn now, and fills in
@@ -44,15 +49,18 @@ func (q *Sequence) Draws() bool {
 		return s != nil
 	}
 	bits, err, ready := s.Grammar.Bits()
+	if ready && err == nil && len(bits) != s.words { // one that was not ready when the step began
+		err = fmt.Errorf("bug: a mask of %d words; the vocabulary needs %d; please report this", len(bits), s.words)
+	}
 	s.Allowed, q.Result.Err, q.Result.Late = bits, err, !ready
 	return ready && err == nil
 }
 
 // next is how the token after all known ones is sampled. It depends only on the row's
 // tokens, not on how the row got them.
-func (r *row) next(w *gpu.RowWork) *Sample {
+func (r *row) next(w *gpu.RowWork, words int) *Sample {
 	s := &r.sample
-	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Grammar: w.Mask}
+	*s = Sample{Sampling: &r.sampling, Position: len(r.tokens), History: r.history.counts, Grammar: w.Mask, words: words}
 	if len(r.tokens)-r.prompt < r.sampling.MinTokens {
 		s.Mask = r.sampling.EndTokens
 	}

@@ -60,6 +60,9 @@ type row struct {
 	sample   Sample
 }
 
+// words is the length of a mask.
+func (t *Table) words() int { return (t.vocab + 31) / 32 }
+
 // New makes a table of closed rows. spec must be checked.
 func New(p *gpu.Program, spec gpu.PoolSpec) *Table {
 	return &Table{vocab: p.Vocab, spec: spec, rows: make([]row, spec.Rows)}
@@ -236,7 +239,7 @@ func (t *Table) lay(f *flight, b *gpu.StepBatch, samples int) {
 		out.Tokens, room = room[:0:w.Sample], room[w.Sample:]
 		s := Sequence{Row: w.Row, Pages: r.pages, Tokens: r.tokens[w.Start:end], Start: w.Start, KeepLogits: w.KeepLogits, Result: out}
 		if w.Sample > 0 {
-			s.Sample = r.next(w)
+			s.Sample = r.next(w, t.words())
 		}
 		if from, to := max(r.score.From, w.Start+1), min(r.score.To, end+1); from < to {
 			s.Score = Score{From: from - 1, Targets: r.tokens[from:to], Top: r.score.Top}
@@ -264,7 +267,7 @@ func (t *Table) end(f *flight) error {
 			continue
 		}
 		if out.Late {
-			r.computed-- // so that the logits are computed again
+			r.late()
 			continue
 		}
 		if n := len(out.Tokens); n < 1 || n > w.Sample {
@@ -290,6 +293,15 @@ func (t *Table) takeAlong(id gpu.Row, opened uint64, err error) {
 			}
 			behind.failed[i] = err
 		}
+	}
+}
+
+// late takes a row back to where it was before its last token was computed, so that the next
+// work computes the logits again.
+func (r *row) late() {
+	r.computed--
+	if r.unknown {
+		r.tokens, r.unknown = r.tokens[:len(r.tokens)-1], false
 	}
 }
 

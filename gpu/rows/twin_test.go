@@ -73,6 +73,12 @@ func text(s *Sequence) string {
 	return text
 }
 
+// notReady is a mask that is still being made.
+type notReady struct{}
+
+// Bits implements gpu.Mask.
+func (notReady) Bits() (bits []uint32, err error, ready bool) { return nil, nil, false }
+
 // isLate reports whether the device finds that the work's mask is not ready.
 func isLate(w gpu.RowWork) bool {
 	if w.Mask == nil {
@@ -220,9 +226,9 @@ func drawRow(t *rapid.T, id gpu.Row, twins []*twin, b *gpu.StepBatch, most int) 
 	}
 	w := gpu.RowWork{Row: id, Start: r.computed, Count: count + len(forced), Forced: forced, Sample: samples, KeepLogits: rapid.Bool().Draw(t, "keep")}
 	if samples == 1 && rapid.Bool().Draw(t, "grammar") {
-		w.Mask = &gpu.Mask{}
+		w.Mask = notReady{}
 		if most == 1 || rapid.IntRange(0, 3).Draw(t, "late") > 0 { // a row has no work while it is not known whether it is late
-			w.Mask.Set([]uint32{rapid.Uint32().Draw(t, "allowed"), 0}, nil)
+			w.Mask = gpu.Allow([]uint32{rapid.Uint32().Draw(t, "allowed"), 0})
 		}
 	}
 	b.Work = append(b.Work, w)

@@ -52,8 +52,23 @@ func checkMasks(d gpu.Device) error {
 			return fmt.Errorf("with %s: %w", what, err)
 		}
 	}
+	if err := c.besideAnother(); err != nil {
+		return fmt.Errorf("late beside a step that was submitted meanwhile: %w", err)
+	}
 	return c.fails()
 }
+
+// late is a mask that is not ready, faulty one that cannot be made.
+type (
+	late   struct{}
+	faulty struct{ err error }
+)
+
+// Bits implements gpu.Mask.
+func (late) Bits() (bits []uint32, err error, ready bool) { return nil, nil, false }
+
+// Bits implements gpu.Mask.
+func (f faulty) Bits() (bits []uint32, err error, ready bool) { return nil, f.err, true }
 
 // masked is a sequence whose next tokens have masks.
 type masked struct {
@@ -73,7 +88,7 @@ func (c *masked) sampling() gpu.Sampling {
 
 // draw samples a token for every mask, beside a row without masks. The masks of some tokens are
 // late at first; some tokens are certain.
-func (c *masked) draw(late, certain []int) (tokens []int32, logits [][]float32, err error) {
+func (c *masked) draw(delayed, certain []int) (tokens []int32, logits [][]float32, err error) {
 	pages := func(from int32, n int) (list []int32) {
 		for i := range n {
 			list = append(list, from+int32(i))
@@ -90,10 +105,10 @@ func (c *masked) draw(late, certain []int) (tokens []int32, logits [][]float32, 
 		tokens = append(tokens, row.Forced...)
 		row.Count += len(row.Forced)
 		row.Sample, row.Mask, mate.Sample = 1, gpu.Allow(c.masks[len(tokens)]), 1
-		isLate := slices.Contains(late, len(tokens))
+		isLate := slices.Contains(delayed, len(tokens))
 		if isLate {
-			late = slices.DeleteFunc(slices.Clone(late), func(i int) bool { return i == len(tokens) })
-			row.Mask = &gpu.Mask{}
+			delayed = slices.DeleteFunc(slices.Clone(delayed), func(i int) bool { return i == len(tokens) })
+			row.Mask = late{}
 		}
 		mate.Row = 1
 		b := Batch(row, mate)
@@ -122,12 +137,34 @@ func (c *masked) draw(late, certain []int) (tokens []int32, logits [][]float32, 
 	return tokens, logits, nil
 }
 
+// besideAnother: a row is late in a step behind which one without it was submitted.
+func (c *masked) besideAnother() error {
+	row := Part{Open: &gpu.RowOpened{Prompt: c.prompt, Sampling: c.sampling()}, Grow: []int32{1, 2, 3}, RowWork: gpu.RowWork{Count: len(c.prompt), Sample: 1, Mask: late{}}}
+	mate := Whole(c.prompt, []int32{20, 21, 22})
+	mate.Row, mate.Sample = 1, 1
+	first := Batch(row, mate)
+	first.Reset = true
+	n := len(c.prompt)
+	again := Part{RowWork: gpu.RowWork{Start: n - 1, Count: 1, Sample: 1, Mask: gpu.Allow(c.masks[0])}}
+	next := func(start int) Part { return Part{RowWork: gpu.RowWork{Row: 1, Start: start, Count: 1, Sample: 1}} }
+	steps := []<-chan ended{submit(c.m, first), submit(c.m, Batch(next(n)))}
+	one := <-steps[0]
+	steps = append(steps, submit(c.m, Batch(again, next(n+1))))
+	two, three := <-steps[1], <-steps[2]
+	if err := errors.Join(one.err, two.err, three.err); err != nil {
+		return err
+	}
+	if !one.rows[0].Late || !slices.Equal(three.rows[0].Tokens, c.tokens[:1]) || len(three.rows[1].Tokens) != 1 {
+		return fmt.Errorf("it got %+v, and then %+v; want the token %d", one.rows[0], three.rows, c.tokens[0])
+	}
+	return nil
+}
+
 // fails: a mask that cannot be made ends its row, and no other.
 func (c *masked) fails() error {
 	broken := errors.New("the mask cannot be made")
 	row, mate := Whole(c.prompt, []int32{1, 2, 3}), Whole(c.prompt, []int32{20, 21, 22})
-	row.Sample, row.Mask, mate.Sample = 1, &gpu.Mask{}, 1
-	row.Mask.Set(nil, broken)
+	row.Sample, row.Mask, mate.Sample = 1, faulty{broken}, 1
 	got, err := Fresh(c.m, row, mate)
 	if err != nil {
 		return err
