@@ -20,6 +20,7 @@ const (
 	RefusedInternal                           // an internal error: 500
 	RefusedTimeout                            // a timeout has expired: 503
 	RefusedUnavailable                        // no engine could take it for too long: 503
+	RefusedGrammar                            // its grammar cannot be followed: 400
 )
 
 // CallRefused ends a call that was not accepted.
@@ -84,7 +85,7 @@ type Finish struct {
 	// Message, for FinishAbort and FinishError, has nothing of the client and is logged.
 	Message string
 	// Kind is set for a FinishError that is not internal: no token may be sampled
-	// (RefusedInvalid), the request was replaced by one of higher priority (RefusedBusy),
+	// (RefusedInvalid), its grammar cannot be followed (RefusedGrammar), the request was replaced by one of higher priority (RefusedBusy),
 	// has timed out (RefusedTimeout), no engine could take it (RefusedUnavailable), or the
 	// server shuts down (RefusedDraining). Except with RefusedInvalid, RetryAfterSeconds is
 	// an estimate, at least 1.

@@ -71,6 +71,7 @@
 //	| RunBatch          | former → runner         | BatchDone or BatchFailed        | of an older epoch: ignored                         |
 //	| WatchdogDue       | runner → runner         | FailEpoch if a step is overdue  | of an older epoch: ignored                         |
 //	| BatchDone         | runner → former         | none                            | of an older epoch: ignored                         |
+//	| MaskReady         | runner → former         | RunBatch with the row           | after the BatchDone with the late row; of a row that has ended: ignored |
 //	| BatchFailed       | runner → former         | FailEpoch to the supervisor     | results of the step are dropped                    |
 //	| StepResults       | former → intake         | none                            | of an older epoch: ignored; a gap ends the epoch   |
 //	| StepResults       | intake → former         | none                            | returns its memory; of an older epoch: dropped     |

@@ -117,17 +117,25 @@ type BatchDone struct {
 	// fail and is not late: in the order of Work, and by position within a row. Moved.
 	Sampled []SampledToken
 	Failed  []RowFailed // moved; in work order
-	// Late rows were to sample a token, but their grammar's mask was not ready. The last of
-	// the tokens that they computed is computed again. Moved; in work order.
+	// Late rows were to sample a token, but their grammar's mask was not made. The last of
+	// the tokens that they computed is computed again, after MaskReady. Moved; in work order.
 	Late    []Row
 	Prompts []PromptLogprobs // moved
 }
 
-// RowFailed says that no token could be sampled for a row, because none may be.
+// MaskReady says that the mask is made which a late row needs.
+type MaskReady struct {
+	Header
+	ID RequestID
+}
+
+// RowFailed says that no token could be sampled for a row, because none may be, or because its
+// mask could not be made.
 // The other rows of the step are not affected.
 type RowFailed struct {
 	Row    Row
-	Reason string // contains nothing sent by a client
+	Reason string    // contains nothing sent by a client
+	End    EndReason // EndFailed, EndGrammar or EndInternal
 }
 
 // BatchFailed says that a step could not be computed. The step after it is not answered.
@@ -180,5 +188,6 @@ func (*PagesReserved) toFormer()     {}
 func (*PagesRefused) toFormer()      {}
 func (*BatchDone) toFormer()         {}
 func (*BatchFailed) toFormer()       {}
+func (*MaskReady) toFormer()         {}
 func (*FlushCache) toFormer()        {}
 func (*AuditSlots) toFormer()        {}

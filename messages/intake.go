@@ -107,10 +107,12 @@ const (
 	EndLength                           // MaxTokens or the context is full
 	EndCancelled                        // by FinishRequests
 	EndFailed                           // no token may be sampled; Why has the cause
+	EndGrammar                          // its grammar cannot be followed any further; Why has the cause
+	EndInternal                         // its grammar was not followed, because of a bug; Why says so
 	EndUnavailable                      // of dispatch only: no engine could take it for too long; Why says which
 )
 
-var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed", "unavailable"}
+var endReasonNames = [...]string{"", "eos", "stop_token", "length", "cancelled", "failed", "grammar", "internal", "unavailable"}
 
 // String gives the name used in logs and metrics.
 func (r EndReason) String() string { return endReasonNames[r] }
@@ -120,7 +122,7 @@ type RequestEnded struct {
 	ID     RequestID
 	Reason EndReason
 	Token  int32  // the token that ended it, for EndEOS and EndStopToken
-	Why    string // for EndFailed and EndUnavailable; without anything that a client sent
+	Why    string // from EndFailed on; without anything that a client sent
 }
 
 // EpochStarted says that the actors of an epoch are running and accept requests.

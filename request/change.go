@@ -135,6 +135,10 @@ func (c *Core) commit(now time.Duration, ch *change, out *messages.Outbox) {
 		f.MatchedToken = ch.token
 	case ch.end == messages.EndFailed:
 		f.Reason, f.Kind, f.Message = messages.FinishError, messages.RefusedInvalid, ch.why
+	case ch.end == messages.EndGrammar:
+		f.Reason, f.Kind, f.Message = messages.FinishError, messages.RefusedGrammar, ch.why
+	case ch.end == messages.EndInternal:
+		f.Reason, f.Kind, f.Message = messages.FinishError, messages.RefusedInternal, ch.why
 	case ch.end == messages.EndUnavailable:
 		f.Reason, f.Kind, f.Message, f.RetryAfterSeconds = messages.FinishError, messages.RefusedUnavailable, ch.why, retryUnavailable
 	default:

@@ -21,7 +21,7 @@ type change struct {
 	logprobs *messages.PositionLogprobs
 	text     stopStep           // with the text that the token completes
 	end      messages.EndReason // 0: goes on
-	why      string             // for EndFailed and EndUnavailable
+	why      string             // from EndFailed on
 }
 
 // over reports whether the output ends with this change.

@@ -96,7 +96,7 @@ func (t *Table) contradiction(m *messages.StepResults) string {
 		r := &m.Ended[i]
 		e := t.entries[r.ID]
 		if e == nil || e.place != placeEngine || e.finish != nil || byToken(r.Reason) ||
-			r.Reason == messages.EndLength || r.Reason == messages.EndFailed || r.Reason == messages.EndUnavailable {
+			r.Reason == messages.EndLength || r.Reason >= messages.EndFailed {
 			continue
 		}
 		return fmt.Sprintf("the engine released request %d (%s), which was not cancelled", r.ID, r.Reason)

@@ -134,9 +134,9 @@ func (s *shaky) shake(where string) {
 	}
 }
 
-func (s *shaky) Reset() {
+func (s *shaky) Reset(ready func(messages.RequestID)) {
 	s.shake("reset")
-	s.Executor.Reset()
+	s.Executor.Reset(ready)
 }
 
 func (s *shaky) Quiesce(done func()) {

@@ -26,8 +26,8 @@ type nothing struct {
 	rows    int // of the last step
 }
 
-func (*nothing) Reset()              {}
-func (*nothing) Quiesce(done func()) { done() }
+func (*nothing) Reset(func(messages.RequestID)) {}
+func (*nothing) Quiesce(done func())            { done() }
 
 // Submit runs on the runner's mailbox only.
 func (e *nothing) Submit(b *messages.RunBatch, done func(*messages.BatchDone, error)) {

@@ -23,8 +23,8 @@ func (d *device) Submit(b *messages.RunBatch, done func(*messages.BatchDone, err
 	}
 	d.steps, d.done = append(d.steps, b.Step), append(d.done, done)
 }
-func (*device) Reset()              {}
-func (*device) Quiesce(done func()) { done() }
+func (*device) Reset(func(messages.RequestID)) {}
+func (*device) Quiesce(done func())            { done() }
 
 // scene is a runner's core with its device and what it has said.
 type scene struct {

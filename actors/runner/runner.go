@@ -10,7 +10,7 @@
 // device is idle, and gives up if that takes too long.
 //
 //	Receives: RunBatch (former): a step; WatchdogDue (itself): its timer
-//	Sends:    BatchDone, BatchFailed (former): the step's end, sent by the executor's callback;
+//	Sends:    BatchDone, BatchFailed, MaskReady (former): the step's end, the mask of a late row; sent by the executor's callbacks;
 //	          WatchdogDue (itself); FailEpoch (supervisor): it panics, or a step is overdue
 //	State:    which request holds which row, to name suspects; which step runs, and when it started
 //	On failure: stopped with its epoch; the Executor belongs to the process
@@ -34,8 +34,10 @@ type Executor interface {
 	// batch belongs to the executor until it calls done; the result belongs to the batch
 	// former until the step after the next is submitted.
 	Submit(batch *messages.RunBatch, done func(*messages.BatchDone, error))
-	// Reset forgets every row. The runner calls it first, with no step in flight.
-	Reset()
+	// Reset forgets every row. The runner calls it first, with no step in flight. ready is
+	// called for each late row of this epoch once its mask is made, after the done that
+	// reported it, from any goroutine.
+	Reset(ready func(messages.RequestID))
 	// Quiesce calls done once no step is in flight.
 	Quiesce(done func())
 }
@@ -68,9 +70,10 @@ type runner struct {
 
 func (r *runner) Receive(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {
-		r.core.executor.Reset() // the last epoch may have left rows open
 		root, former := ctx.ActorSystem().Root, r.opt.Route(messages.Former, r.opt.Own)
 		r.core.answer = func(msg messages.ToFormer) { root.Send(former, msg) }
+		// The last epoch may have left rows open.
+		r.core.executor.Reset(func(id messages.RequestID) { r.core.answer(&messages.MaskReady{Header: r.opt.Own, ID: id}) })
 		return
 	}
 	r.Actor.Receive(ctx)

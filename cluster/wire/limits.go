@@ -18,6 +18,7 @@ const (
 	maxText    = 64 << 10 // bytes of a name, a cause or a namespace
 	maxWhy     = 1 << 10  // bytes of the cause of a request's end, as it is sent: there may be many
 	maxBias    = 4096     // entries of logit_bias, and tokens that end an output
+	maxKind    = 64       // bytes of the name of a kind of grammar
 	maxGrammar = 4 << 20  // of a grammar, as in package grammar
 	maxBytes   = 16 << 20 // of a description of a cache, and of a snapshot
 )

@@ -73,8 +73,8 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 		TopLogprobs: int(p.TopLogprobs), PromptLogprobs: int(p.PromptLogprobs), PromptLogprobStart: int(p.PromptLogprobStart),
 	}
 	if g := p.Grammar; g != nil {
-		if len(g.Kind) > maxText || len(g.Text) > maxGrammar {
-			return nil, fmt.Errorf("the grammar has %d bytes; at most %d are allowed", len(g.Text), maxGrammar)
+		if len(g.Kind) > maxKind || len(g.Text) > maxGrammar {
+			return nil, fmt.Errorf("the kind of the grammar has %d bytes, its text %d; at most %d and %d are allowed", len(g.Kind), len(g.Text), maxKind, maxGrammar)
 		}
 		to.Grammar = &messages.Grammar{Kind: g.Kind, Text: g.Text}
 	}

@@ -149,7 +149,7 @@ func drawResults(t *rapid.T) *messages.StepResults {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "ended") {
 		m.Ended = append(m.Ended, messages.RequestEnded{
-			ID: id(), Reason: messages.EndReason(rapid.IntRange(int(messages.EndEOS), int(messages.EndFailed)).Draw(t, "reason")),
+			ID: id(), Reason: messages.EndReason(rapid.IntRange(int(messages.EndEOS), int(messages.EndInternal)).Draw(t, "reason")),
 			Token: rapid.Int32Range(0, 999).Draw(t, "token"), Why: rapid.StringN(0, 20, -1).Draw(t, "why"),
 		})
 	}

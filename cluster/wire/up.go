@@ -86,7 +86,7 @@ func decodeResults(r *Results, slot messages.EngineID, l *Limits) (*messages.Ste
 	}
 	for _, e := range r.Ended {
 		reason := messages.EndReason(e.GetReason())
-		if e.GetReason() < uint32(messages.EndEOS) || e.GetReason() > uint32(messages.EndFailed) || len(e.GetWhy()) > maxText {
+		if e.GetReason() < uint32(messages.EndEOS) || e.GetReason() > uint32(messages.EndInternal) || len(e.GetWhy()) > maxText {
 			return nil, fmt.Errorf("request %d ended for reason %d", e.GetId(), e.GetReason())
 		}
 		m.Ended = append(m.Ended, messages.RequestEnded{ID: messages.RequestID(e.GetId()), Reason: reason, Token: e.GetToken(), Why: e.GetWhy()})

@@ -34,6 +34,16 @@ func newBatch(opt *Options) batch {
 // active is how many sequences take part in steps to come.
 func (b *batch) active() int { return len(b.running) - b.closing }
 
+// late is how many of them wait for a mask.
+func (b *batch) late() (n int) {
+	for _, s := range b.running {
+		if s.late && s.active() {
+			n++
+		}
+	}
+	return n
+}
+
 // alone reports whether a running request must run alone.
 func (b *batch) alone() bool { return slices.ContainsFunc(b.running, (*sequence).alone) }
 

@@ -98,6 +98,10 @@ func (c *Core) pagesReserved(m *messages.PagesReserved, out *messages.Outbox) {
 	if held := c.flight.heldResult; held != nil {
 		c.takeResults(held, out)
 		c.flight.heldResult = nil
+		for _, id := range c.flight.heldReady {
+			c.maskReady(id)
+		}
+		c.flight.heldReady = c.flight.heldReady[:0]
 	}
 	c.sweep() // rows are closed on the device before their pages are used again
 	switch was {

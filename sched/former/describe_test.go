@@ -49,7 +49,7 @@ func (a args) tokens(key string) (list []int32) {
 
 func parseRequest(id messages.RequestID, fields []string) *messages.EngineRequest {
 	a := arguments(fields)
-	return &messages.EngineRequest{
+	r := &messages.EngineRequest{
 		ID: id, Prompt: a.tokens("prompt"), Output: a.tokens("output"), Alone: a.number("alone", 0) == 1,
 		Params: &messages.SamplingParams{
 			MaxTokens: a.number("max", 4), MinTokens: a.number("min", 0), EOSTokenIDs: a.tokens("eos"), StopTokenIDs: a.tokens("stop"),
@@ -57,6 +57,10 @@ func parseRequest(id messages.RequestID, fields []string) *messages.EngineReques
 			PromptLogprobs: a.number("logprobs", messages.NoLogprobs), PromptLogprobStart: a.number("start", 0),
 		},
 	}
+	if a.number("grammar", 0) == 1 {
+		r.Params.Grammar = &messages.Grammar{}
+	}
+	return r
 }
 
 // describe is one line about a message; "" for those that no script is about.

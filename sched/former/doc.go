@@ -45,7 +45,7 @@
 //	          PrefixesLocked (cache): matches, locked, for admission;
 //	          PagesReserved, PagesRefused (allocator): the answer to a plan;
 //	          AuditSlots (allocator): the end of an audit;
-//	          BatchDone, BatchFailed (runner): the end of a step;
+//	          BatchDone, BatchFailed (runner): the end of a step; MaskReady (runner): a late row goes on;
 //	          FlushCache, AuditSlots (intake): questions; StepResults (intake): back for reuse
 //	Sends:    OfferCandidates, ClaimCandidates (queue): asks for the head of the queue, what was admitted;
 //	          LockPrefixes, CommitPlan, AuditSlots (cache): the two rounds of a plan, an audit;

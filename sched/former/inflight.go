@@ -22,9 +22,10 @@ type inFlight struct {
 	doneAt time.Duration
 	steps  []launchedStep // oldest first
 
-	heldResult  *messages.BatchDone // came while a CommitPlan was out
-	planBlocked bool                // no plan is opened before the oldest step is done
-	closedRows  []messages.Row      // for the next RunBatch
+	heldResult  *messages.BatchDone  // came while a CommitPlan was out
+	heldReady   []messages.RequestID // of MaskReady, for late rows of it
+	planBlocked bool                 // no plan is opened before the oldest step is done, or a late row goes on
+	closedRows  []messages.Row       // for the next RunBatch
 }
 
 func newInFlight(opt *Options) inFlight {
@@ -93,7 +94,7 @@ func (f *inFlight) check(b *batch, released []releasedLease, planOut bool) {
 	invariants.Check(len(f.steps) <= f.opt.StepsInFlight && int(f.step-f.done) == len(f.steps),
 		"9: steps %d to %d are in flight, %d are listed", f.done+1, f.step, len(f.steps))
 	invariants.Check(f.heldResult == nil || planOut && f.heldResult.Step == f.done+1, "9: results of a step are held without a reason")
-	invariants.Check(!f.planBlocked || !f.idle(), "9: the batch former waits for a step and none is in flight")
+	invariants.Check(!f.planBlocked || !f.idle() || b.late() > 0, "9: the batch former waits for a step and none is in flight")
 	done, pending, uncertain := make(map[*sequence]int), make(map[*sequence]int), make(map[*sequence]bool)
 	for i := range f.steps {
 		st := &f.steps[i]

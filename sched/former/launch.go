@@ -15,10 +15,14 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 			c.wait()
 			return false
 		}
+		active, late := c.batch.active(), c.batch.late()
+		invariants.Check(active == c.prefill.withoutPages(c.batch.running)+late, "step %d of %d sequences has no work", c.flight.step+1, active)
+		if late > 0 && active == late {
+			c.flight.planBlocked = true // until a mask is ready
+			return false
+		}
 		// The prompts for which the plan reserved pages may have ended since. The
 		// next plan reserves pages for the others.
-		active := c.batch.active()
-		invariants.Check(active == c.prefill.withoutPages(c.batch.running), "step %d of %d sequences has no work", c.flight.step+1, active)
 		return true
 	}
 	b := st.batch
@@ -40,7 +44,8 @@ func (c *Core) launch(out *messages.Outbox) (again bool) {
 }
 
 // fill gives the rows their work, decoding rows first; nil if there is none. A sequence
-// gets none if a step in flight ends it, or if it is not known how many of its tokens one samples.
+// gets none if a step in flight ends it, if it is not known how many of its tokens one samples,
+// or if its mask is not ready.
 func (c *Core) fill(out *messages.Outbox) *launchedStep {
 	active := c.batch.active()
 	if active == 0 {
@@ -48,7 +53,7 @@ func (c *Core) fill(out *messages.Outbox) *launchedStep {
 	}
 	st := c.flight.begin()
 	for _, s := range c.batch.running {
-		if s.state == decoding && !s.uncertain && !s.outgrown(c.opt) && s.ahead(c.opt.ContextLength) > 0 {
+		if s.state == decoding && !s.uncertain && !s.late && !s.outgrown(c.opt) && s.ahead(c.opt.ContextLength) > 0 {
 			st.add(s, 1, c.opt)
 		}
 	}

@@ -32,6 +32,8 @@ func (c *Core) Handle(now time.Duration, msg messages.ToFormer, out *messages.Ou
 		invariants.Fail("the allocator refused plan %d, made from exact counters: %d pages wanted, %d free: %s", m.Plan, m.Wanted, m.Free, m.Reason)
 	case *messages.BatchDone:
 		c.batchDone(m, out)
+	case *messages.MaskReady:
+		c.maskReady(m.ID)
 	case *messages.BatchFailed:
 		c.batchFailed(m, out)
 	case *messages.FlushCache:

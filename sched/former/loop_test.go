@@ -89,3 +89,52 @@ func TestRelease(t *testing.T) {
 		t.Errorf("block %v, blocked %t, rows %v", f.admission.block, f.flight.planBlocked, f.flight.closedRows)
 	}
 }
+
+// A late row waits for its mask without a step, others go on meanwhile, and a held result may
+// come after the news that the mask is ready.
+func TestLateRowsWaitForTheirMask(t *testing.T) {
+	s := newScript(t, []string{"page=4", "pages=30"})
+	s.play([]string{"enqueue", "1", "prompt=1*5", "max=4", "grammar=1"})
+	if log := s.play([]string{"done", "l"}); strings.Contains(log, "runner Run") || !s.former.flight.full() {
+		t.Fatalf("a step is launched for a row whose mask is not ready:\n%s", log)
+	}
+	if log := s.play([]string{"enqueue", "2", "prompt=9*5", "max=3"}); !strings.Contains(log, "runner Run 2") {
+		t.Fatalf("a request that arrives meanwhile does not start:\n%s", log)
+	}
+	if log := s.play([]string{"ready", "1"}); strings.Contains(log, "runner Run") {
+		t.Fatalf("a step is launched beside the one in flight:\n%s", log)
+	}
+	if s.play([]string{"done", "7"}); len(s.steps) != 1 || len(s.steps[0].Work) != 2 || s.steps[0].Work[0].Start != 4 || s.steps[0].Work[0].Count != 1 {
+		t.Fatalf("then the step has the work %+v", s.steps[0].Work)
+	}
+	s.play([]string{"done", "l", "8"})
+	if len(s.steps) != 1 || len(s.steps[0].Work) != 1 {
+		t.Fatalf("beside a late row the other goes on with %+v", s.steps)
+	}
+	s.play([]string{"ready", "99"}) // of no request
+	s.play([]string{"done", "3"})   // the end of request 2
+	if len(s.steps) != 0 {
+		t.Fatalf("a step is launched before the mask is ready: %+v", s.steps[0].Work)
+	}
+	if log := s.play([]string{"ready", "1"}); !strings.Contains(log, "runner Run") {
+		t.Fatalf("the mask is ready, and nothing is launched:\n%s", log)
+	}
+	s.play([]string{"done", "l"})
+	if log := s.play([]string{"finish", "1"}); !strings.Contains(log, "Results") && len(s.former.batch.running) != 0 {
+		t.Errorf("a late row does not end:\n%s", log)
+	}
+}
+
+// The news about a mask may come while the result that calls for it is held.
+func TestAMaskIsReadyBeforeTheHeldResult(t *testing.T) {
+	s := newScript(t, []string{"page=4", "pages=30", "flight=2"})
+	s.play([]string{"enqueue", "1", "prompt=1*5", "max=9", "grammar=1"})
+	s.held[messages.Cache] = true
+	s.play([]string{"enqueue", "2", "prompt=9*5", "max=3"})
+	s.play([]string{"done", "l"})
+	s.play([]string{"ready", "1"})
+	s.play([]string{"let", "cache"})
+	if q := s.former.batch.byID[1]; q == nil || q.late {
+		t.Errorf("request 1 waits for ever: %+v", q)
+	}
+}

@@ -98,7 +98,7 @@ func (p *prefill) wantPages(running []*sequence) {
 // withoutPages is how many sequences wait for pages.
 func (p *prefill) withoutPages(running []*sequence) (n int) {
 	for _, s := range running {
-		if s.state == prefilling && s.computable(p.opt.PageSize) < s.rest() || s.outgrown(p.opt) {
+		if s.state == prefilling && s.computable(p.opt.PageSize) < s.rest() || !s.late && s.outgrown(p.opt) {
 			n++
 		}
 	}

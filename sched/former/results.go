@@ -1,6 +1,7 @@
 package former
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -57,6 +58,9 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	took := c.now - max(st.launched, c.flight.doneAt)
 	out.Record(messages.Steps, 1)
 	out.Record(messages.StepLatency, took.Seconds())
+	if n := len(m.Late); n > 0 {
+		out.Record(messages.LateRows, float64(n))
+	}
 	c.recordState(out)
 	c.flight.doneAt = c.now
 	c.flight.retire()
@@ -104,6 +108,7 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 			s.done += len(sampled) - 1 // all but the last have KV; without any, the last token is computed again
 		}
 		s.scheduled, s.uncertain = s.done, false
+		s.late = failed == nil && len(sampled) == 0
 	}
 	if !s.active() {
 		return false // it has ended meanwhile, and the tokens are dropped
@@ -111,7 +116,7 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 	if w.prefill {
 		s.insertDue = !c.opt.CacheDisabled && paging.Whole(s.done, c.opt.PageSize) > s.lease.Owned
 	}
-	if w.sample == 0 || failed == nil && len(sampled) == 0 {
+	if w.sample == 0 || s.late {
 		return false
 	}
 	if !s.reported {
@@ -121,7 +126,7 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 	}
 	end := messages.RequestEnded{ID: s.req.ID}
 	if failed != nil {
-		end.Reason, end.Why = messages.EndFailed, failed.Reason
+		end.Reason, end.Why = cmp.Or(failed.End, messages.EndFailed), failed.Reason
 	}
 	for i := range sampled {
 		t := &sampled[i]
@@ -146,6 +151,18 @@ func (c *Core) rowDone(w *rowWork, sampled []messages.SampledToken, failed *mess
 	c.release(s)
 	c.drop(s)
 	return true
+}
+
+// maskReady lets a late row go on. It comes after the results that say that the row is late,
+// which may be held. A row that has ended meanwhile has no mask to wait for.
+func (c *Core) maskReady(id messages.RequestID) {
+	if held := c.flight.heldResult; held != nil && len(held.Late) > 0 {
+		c.flight.heldReady = append(c.flight.heldReady, id)
+		return
+	}
+	if s := c.batch.byID[id]; s != nil && s.late {
+		s.late, c.flight.planBlocked = false, false
+	}
 }
 
 // batchFailed ends the epoch. Nothing of the step counts, and a step launched after

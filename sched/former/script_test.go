@@ -127,6 +127,8 @@ func (s *script) play(fields []string) string {
 		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.AuditSlots{Ticket: messages.Ticket(id)}})
 	case "done":
 		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: s.results(fields[1:])})
+	case "ready":
+		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.MaskReady{ID: id}})
 	case "fail":
 		s.mail = append(s.mail, messages.Send{To: messages.Former, Msg: &messages.BatchFailed{Step: s.steps[0].Step, Reason: "scripted"}})
 	case "hold", "let":
@@ -194,7 +196,7 @@ func (s *script) deliver(m messages.Send) {
 // results draws the scripted tokens; rows that compute prompts with log
 // probabilities report them as a device does.
 func (s *script) results(tokens []string) *messages.BatchDone {
-	each := len(tokens) == 1 && !strings.ContainsAny(tokens[0], "+x")
+	each := len(tokens) == 1 && !strings.ContainsAny(tokens[0], "+xl")
 	step := s.steps[0]
 	s.steps = s.steps[1:]
 	d := &messages.BatchDone{Step: step.Step}
@@ -221,6 +223,11 @@ func (s *script) results(tokens []string) *messages.BatchDone {
 		if w.Sample > 0 {
 			if len(tokens) == 0 {
 				s.t.Fatalf("step %d: the script draws too few tokens", step.Step)
+			}
+			if tokens[0] == "l" {
+				d.Late = append(d.Late, w.Row)
+				tokens = tokens[1:]
+				continue
 			}
 			if tokens[0] == "x" {
 				d.Failed = append(d.Failed, messages.RowFailed{Row: w.Row, Reason: "scripted"})

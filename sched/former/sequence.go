@@ -47,7 +47,8 @@ type sequence struct {
 	done, scheduled int
 	pending         int
 	uncertain       bool
-	wanted          int // tokens of a prompt that the plan reserves pages for
+	late            bool // its mask is not made: it computes nothing before MaskReady
+	wanted          int  // tokens of a prompt that the plan reserves pages for
 	lease           Lease
 
 	// For aging.
@@ -177,5 +178,5 @@ func (s *sequence) start(row messages.Row, match messages.PrefixLocked, pageSize
 		s.cached = min(s.lease.Cached, len(s.req.Prompt))
 	}
 	s.state = prefilling
-	s.opened, s.sentPages, s.staleFrom, s.staleTo, s.insertDue, s.insertPostponed = false, len(match.Pages), 0, 0, false, false
+	s.late, s.opened, s.sentPages, s.staleFrom, s.staleTo, s.insertDue, s.insertPostponed = false, false, len(match.Pages), 0, 0, false, false
 }

@@ -54,21 +54,32 @@ func paramsDigest(p *messages.SamplingParams, promptLen int) uint64 {
 	return h
 }
 
-// sampleToken is the token at a position, from a digest of the KV before it; false
-// where every token is excluded.
-func sampleToken(opt *Options, state, digest uint64, p *messages.SamplingParams, promptLen, position int) (int32, bool) {
+// sampleToken is the token that follows tokens, from a digest of their KV; false where every
+// token is excluded. Where a grammar allows nothing else, the output ends.
+func sampleToken(opt *Options, state, digest uint64, p *messages.SamplingParams, promptLen int, tokens []int32) (int32, bool) {
+	position := len(tokens)
 	h := mix(mix(state, digest), uint64(position))
 	masked := position-promptLen < p.MinTokens
-	if !masked && len(p.EOSTokenIDs) > 0 && float64(h>>11)/(1<<53) < opt.EOSChance {
-		return p.EOSTokenIDs[mix(h, 1)%uint64(len(p.EOSTokenIDs))], true
+	ends := p.EOSTokenIDs
+	allowed := func(int32) bool { return true }
+	if p.Grammar != nil && opt.Allowed != nil {
+		allowed = opt.Allowed(p.Grammar, tokens[promptLen:])
+		ends = slices.DeleteFunc(slices.Clone(ends), func(id int32) bool { return !allowed(id) })
+	}
+	eos := func() int32 { return ends[mix(h, 1)%uint64(len(ends))] }
+	if !masked && len(ends) > 0 && float64(h>>11)/(1<<53) < opt.EOSChance {
+		return eos(), true
 	}
 	first := int32(mix(h, 2) % uint64(opt.Vocab))
 	for i := range int32(opt.Vocab) {
 		token := (first + i) % int32(opt.Vocab)
-		if slices.Contains(p.EOSTokenIDs, token) || masked && slices.Contains(p.StopTokenIDs, token) {
+		if slices.Contains(p.EOSTokenIDs, token) || masked && slices.Contains(p.StopTokenIDs, token) || !allowed(token) {
 			continue
 		}
 		return token, true
+	}
+	if p.Grammar != nil && len(ends) > 0 {
+		return eos(), true
 	}
 	return 0, false
 }

@@ -11,8 +11,9 @@ import (
 
 // Executor computes steps of a fake model. Construct it with New.
 type Executor struct {
-	mu  sync.Mutex
-	opt Options
+	ready func(messages.RequestID) // of Reset
+	mu    sync.Mutex
+	opt   Options
 
 	// pool has one KV value per slot, slot = page*PageSize + offset; [slots].
 	pool []int32
@@ -59,7 +60,7 @@ func New(opt Options) *Executor {
 		uses:   make([]use, opt.Pages+1),
 		rows:   make([]row, opt.MaxRows),
 	}
-	e.Reset()
+	e.Reset(nil)
 	return e
 }
 
@@ -148,12 +149,22 @@ func (e *Executor) Complete() bool {
 	j := e.queue[0]
 	result, err := e.execute(j)
 	e.queue = e.queue[1:]
+	ready := e.ready
+	var late []messages.RequestID
+	if err == nil && ready != nil {
+		for _, row := range result.Late {
+			late = append(late, e.rows[row].request.ID)
+		}
+	}
 	e.mu.Unlock()
 
 	if err != nil {
 		j.done(nil, err)
 	} else {
 		j.done(result, nil)
+	}
+	for _, id := range late {
+		ready(id)
 	}
 	e.tellQuiesced()
 	return true
@@ -184,8 +195,9 @@ func (e *Executor) Quiesce(done func()) {
 }
 
 // Reset forgets all rows, for a new epoch, and fills the pool with garbage, so
-// that nothing of the old epoch can be read unnoticed.
-func (e *Executor) Reset() {
+// that nothing of the old epoch can be read unnoticed. ready, if not nil, is called for each
+// late row right after the step's done.
+func (e *Executor) Reset(ready func(messages.RequestID)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	invariants.Check(len(e.queue) == 0, "fakemodel: Reset with %d steps in the queue; wait for Quiesce", len(e.queue))
@@ -196,7 +208,7 @@ func (e *Executor) Reset() {
 	for slot := range e.pool {
 		e.pool[slot] = garbage(slot, e.submitted)
 	}
-	e.epoch, e.step, e.failed = 0, 0, nil
+	e.epoch, e.step, e.failed, e.ready = 0, 0, nil, ready
 }
 
 // Violations are the reasons of all steps that failed because of their deltas,

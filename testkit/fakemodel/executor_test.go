@@ -293,6 +293,50 @@ func TestSeveralTokensInAStep(t *testing.T) {
 	}
 }
 
+// A row with a grammar samples what the grammar allows, ends where nothing else may follow, and
+// is late now and then, which changes nothing.
+func TestGrammars(t *testing.T) {
+	opt := small
+	opt.EOSChance, opt.LateChance, opt.TokensPerStep = 0, 0.4, 3
+	opt.Allowed = func(_ *messages.Grammar, output []int32) func(int32) bool {
+		return func(token int32) bool { // nine odd tokens, then an end token
+			return len(output) < 9 && token%2 == 1 || len(output) == 9 && token == 0
+		}
+	}
+	for name, c := range map[string]struct{ least, outputs int }{"alone": {0, 10}, "with min_tokens beyond its end": {20, 10}} {
+		t.Run(name, func(t *testing.T) {
+			in, p := prompt(5, 1, opt.Vocab), plain(40)
+			p.Grammar, p.EOSTokenIDs, p.MinTokens = &messages.Grammar{}, []int32{0}, c.least
+			d := &driver{t: t, e: New(opt)}
+			b := &messages.RunBatch{Opened: []messages.RowOpened{{Request: &messages.EngineRequest{ID: 1, Prompt: in, Params: p}}},
+				Grown: []messages.RowGrown{{Pages: pages(1, 12)}}, Work: []messages.RowWork{{Count: 5, Sample: 3}}}
+			var got []int32
+			late := 0
+			for len(got) < c.outputs {
+				done := d.must(b)
+				late += len(done.Late)
+				for _, s := range done.Sampled {
+					got = append(got, s.Token)
+				}
+				b = &messages.RunBatch{Work: []messages.RowWork{{Start: len(in) + len(got) - 1, Count: 1, Sample: min(3, c.outputs-len(got))}}}
+			}
+			want, reason := ExpectedOutput(opt, in, p, 0)
+			if !slices.Equal(got, want) || len(want) != c.outputs || reason != messages.EndEOS || late == 0 {
+				t.Errorf("got %v, late %d times; want %v, which ends by %v", got, late, want, reason)
+			}
+			for i, token := range got[:9] {
+				if token%2 != 1 {
+					t.Errorf("output %d is %d", i, token)
+				}
+			}
+		})
+	}
+	opt.LateChance = 1
+	if opt.Validate() == nil {
+		t.Error("a row that is always late is accepted")
+	}
+}
+
 // A row of which no token can be sampled fails alone, and in the step behind
 // again.
 func TestARowOfWhichNothingCanBeSampled(t *testing.T) {

@@ -14,7 +14,7 @@ func Expected(opt Options, prompt []int32, params *messages.SamplingParams, n in
 	tokens := slices.Clone(prompt)
 	digest := paramsDigest(params, len(prompt))
 	for len(tokens) < len(prompt)+n {
-		token, ok := sampleToken(&opt, stateAfter(tokens), digest, params, len(prompt), len(tokens))
+		token, ok := sampleToken(&opt, stateAfter(tokens), digest, params, len(prompt), tokens)
 		if !ok {
 			break // the row fails here
 		}

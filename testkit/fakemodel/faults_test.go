@@ -26,7 +26,7 @@ func TestFaults(t *testing.T) {
 	if !errors.As(err, &step) || step.Sticky() || len(e.Violations()) != 0 {
 		t.Fatalf("got %v, violations %v", err, e.Violations())
 	}
-	e.Reset()
+	e.Reset(nil)
 	e.Inject(Fault{Step: 3, Kind: PanicStep})
 	e.Inject(Fault{Step: 5, Every: 2, Kind: StickyStep})
 	d.step = 0
@@ -41,22 +41,22 @@ func TestFaults(t *testing.T) {
 	d.step = 0
 	d.must(open())
 	for range 2 { // steps 5 and 7
-		e.Reset()
+		e.Reset(nil)
 		d.step = 0
 		if _, err := d.try(open()); !errors.As(err, &step) || !step.Sticky() {
 			t.Fatalf("got %v", err)
 		}
-		e.Reset()
+		e.Reset(nil)
 		d.step = 0
 		d.must(open()) // 6, 8
 	}
-	e.Reset()
+	e.Reset(nil)
 	e.Inject(Fault{Step: 10, Kind: HangStep})
 	d.step = 0
 	if _, err := d.try(open()); err == nil { // 9
 		t.Fatal("step 9 went through")
 	}
-	e.Reset()
+	e.Reset(nil)
 	e.Submit(open(), func(*messages.BatchDone, error) { t.Error("a hung step completed") })
 	e.Quiesce(func() { t.Error("a hung device is quiet") })
 }

@@ -82,7 +82,7 @@ func TestStepAndEpochOrder(t *testing.T) {
 	if err := submit(1, 3); err == nil {
 		t.Error("step 3 after 1 went through")
 	}
-	e.Reset()
+	e.Reset(nil)
 	if err := submit(2, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package fakemodel
 import (
 	"fmt"
 	"time"
+
+	"github.com/troupe-engine/troupe/messages"
 )
 
 // Options are the dimensions and habits of a fake model. All numbers are hard
@@ -25,6 +27,9 @@ type Options struct {
 	// LateChance is the probability, in [0, 1), that a row with a grammar is late in a step:
 	// it samples nothing, and computes its last token again. Example 0.2.
 	LateChance float64
+	// Allowed, if not nil, says for a grammar which tokens may follow an output. Without it
+	// grammars have no effect.
+	Allowed func(g *messages.Grammar, output []int32) func(token int32) bool
 	// CheckReads compares each KV value with what the row's tokens demand
 	// whenever it is read, so that a stale page fails the step at once and by
 	// name instead of changing the output.

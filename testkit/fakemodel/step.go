@@ -50,7 +50,7 @@ func (e *Executor) run(b *messages.RunBatch, beside bool) (*messages.BatchDone, 
 	done := &messages.BatchDone{Header: b.Header, Step: b.Step}
 	for i := range b.Work {
 		if e.failedRow(b.Work[i].Row) {
-			done.Failed = append(done.Failed, messages.RowFailed{Row: b.Work[i].Row, Reason: nothingToSample})
+			done.Failed = append(done.Failed, messages.RowFailed{Row: b.Work[i].Row, Reason: nothingToSample, End: messages.EndFailed})
 			continue
 		}
 		if err := e.sample(&b.Work[i], done); err != nil {
@@ -204,10 +204,10 @@ func (e *Executor) sample(w *messages.RowWork, done *messages.BatchDone) error {
 			state = fold(state, e.pool[e.slot(r, position-1)])
 			r.computed = position
 		}
-		token, ok := sampleToken(&e.opt, state, r.digest, params, len(r.request.Prompt), position)
+		token, ok := sampleToken(&e.opt, state, r.digest, params, len(r.request.Prompt), r.tokens[:position])
 		if !ok && i == 0 {
 			r.failed = true
-			done.Failed = append(done.Failed, messages.RowFailed{Row: w.Row, Reason: nothingToSample})
+			done.Failed = append(done.Failed, messages.RowFailed{Row: w.Row, Reason: nothingToSample, End: messages.EndFailed})
 		}
 		if !ok {
 			return nil

@@ -24,7 +24,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 	for b.Loop() {
 		step := &messages.RunBatch{}
 		if at == per*16 { // full: start over
-			d.e.Reset()
+			d.e.Reset(nil)
 			d.step, at = 0, 256
 			d.must(open)
 		}

@@ -31,6 +31,13 @@ func (r *runner) step(e *engine, msg messages.ToRunner) {
 	})
 }
 
+// resetDevice begins an epoch on the device.
+func (e *engine) resetDevice() {
+	e.device.Reset(func(id messages.RequestID) {
+		e.send(e.at(messages.Runner), messages.Former, &messages.MaskReady{Header: e.header(), ID: id})
+	})
+}
+
 // note counts what only shows in messages.
 func (e *engine) note(to messages.Actor, msg any) {
 	switch m := msg.(type) {

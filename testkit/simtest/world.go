@@ -135,6 +135,7 @@ func (w *World) now() time.Duration { return time.Duration(w.stats.Delivered) * 
 // begin is what the start of an engine's process does.
 func (e *engine) begin() {
 	e.device, e.fatal = fakemodel.New(e.cfg.model()), false
+	e.resetDevice()
 	if e.cfg.Cluster {
 		e.portal, e.given = portal.New(), map[messages.RequestID]messages.EngineID{}
 	}
@@ -421,7 +422,7 @@ func (e *engine) end(suspects []messages.RequestID) {
 	for e.device.Complete() {
 	}
 	e.epoch--
-	e.device.Reset()
+	e.resetDevice()
 	e.out.Reset()
 	e.plans = 0
 	for _, l := range e.links {
