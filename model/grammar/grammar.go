@@ -86,11 +86,11 @@ func (g *Grammar) Bytes() int {
 }
 
 // mask returns the tokens that c allows.
-func (g *Grammar) mask(gen *generation, c *earley.Config) (*vocab.Mask, error) {
+func (g *Grammar) mask(gen *generation, c *earley.Config, pause func()) (*vocab.Mask, error) {
 	if kept := c.Data.Load(); kept != nil {
 		return (*kept).(*vocab.Mask), nil
 	}
-	m, err := g.vocab.Compute(gen.auto, c)
+	m, err := g.vocab.Compute(gen.auto, c, pause)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,9 @@ type Matcher struct {
 	gen   *generation
 	at    *earley.Config
 	ended bool
+	// Pause, if not nil, is called now and then while a mask is made that takes long. It may
+	// wait, so that others can work.
+	Pause func()
 }
 
 // Matcher returns a matcher before the first token.
@@ -100,7 +103,7 @@ func (m *Matcher) Mask(words []uint32) error {
 	}
 	var mask *vocab.Mask
 	err := m.do(func() (err error) {
-		mask, err = m.g.mask(m.gen, m.at)
+		mask, err = m.g.mask(m.gen, m.at, m.Pause)
 		return err
 	})
 	if err != nil {
@@ -111,6 +114,39 @@ func (m *Matcher) Mask(words []uint32) error {
 	}
 	m.g.vocab.Write(mask, words)
 	return nil
+}
+
+// Quick is Replay and then Mask, if nothing of it has to be computed: it takes microseconds and
+// waits for nobody. Otherwise it returns false, and the matcher stays where it was.
+func (m *Matcher) Quick(tokens []int32, words []uint32) bool {
+	v, at := m.g.vocab, m.at
+	if m.ended || m.gen != m.g.current.Load() {
+		return false
+	}
+	for _, token := range tokens {
+		text := v.Bytes(token)
+		if len(text) == 0 || v.IsSpecial(token) {
+			return false
+		}
+		for _, b := range text {
+			next, known := at.Known(b)
+			if !known || next == nil {
+				return false
+			}
+			at = next
+		}
+	}
+	kept := at.Data.Load()
+	if kept == nil {
+		return false
+	}
+	mask := (*kept).(*vocab.Mask)
+	if mask.Empty() {
+		return false
+	}
+	m.at = at
+	v.Write(mask, words)
+	return true
 }
 
 // Accept moves on over a token. Where it fails the matcher stays where it was.

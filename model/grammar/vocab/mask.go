@@ -47,17 +47,24 @@ func (v *Vocabulary) Write(m *Mask, words []uint32) {
 type walker struct {
 	stack []*earley.Config
 	ids   []int32
+	pause func() // may be nil
+	steps int    // of the automaton that were not known
 }
+
+// pauseEvery is how many unknown steps, of about a microsecond or more each, are between two pauses.
+const pauseEvery = 32
 
 var walkers = sync.Pool{New: func() any { return new(walker) }}
 
 // Compute finds the tokens that c allows: those whose bytes keep the grammar
 // alive, the special tokens that the grammar names here, and the end tokens
-// where the text may end. The error is one of [earley.Automaton.Next].
-func (v *Vocabulary) Compute(a *earley.Automaton, c *earley.Config) (*Mask, error) {
+// where the text may end. pause, if not nil, is called now and then, so that the caller can let
+// others work. The error is one of [earley.Automaton.Next].
+func (v *Vocabulary) Compute(a *earley.Automaton, c *earley.Config, pause func()) (*Mask, error) {
 	w := walkers.Get().(*walker)
 	defer walkers.Put(w)
-	w.ids = w.ids[:0]
+	w.ids, w.pause = w.ids[:0], pause
+	defer func() { w.pause = nil }()
 	m := &Mask{}
 	chars, err := survives(a, c)
 	if err != nil {
@@ -102,6 +109,9 @@ func (w *walker) walk(a *earley.Automaton, c *earley.Config, t *trie) error {
 		at := stack[n.depth]
 		next, known := at.Known(n.by)
 		if !known {
+			if w.steps++; w.pause != nil && w.steps%pauseEvery == 0 {
+				w.pause()
+			}
 			var err error
 			if next, err = a.Next(at, n.by); err != nil {
 				return err
