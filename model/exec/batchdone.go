@@ -9,7 +9,8 @@ import (
 )
 
 // take checks a device's result and makes the answer of it.
-func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages.BatchDone, error) {
+func (e *Executor) take(f *flight, result *gpu.StepResult) (*messages.BatchDone, error) {
+	b := f.batch
 	if result == nil || len(result.Rows) != len(b.Work) {
 		return nil, errors.New("executor: the device returned no result for some rows of the step")
 	}
@@ -20,7 +21,12 @@ func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages
 			done.Prompts = append(done.Prompts, messages.PromptLogprobs{Row: w.Row, First: r.ScoredFrom, Logprobs: positions(r.Scores)})
 		}
 		if r.Err != nil {
-			done.Failed = append(done.Failed, messages.RowFailed{Row: w.Row, Reason: r.Err.Error()})
+			done.Failed = append(done.Failed, rowFailed(w.Row, r.Err))
+			continue
+		}
+		c := f.constraints[i]
+		if r.Late && c != nil && len(r.Tokens) == 0 {
+			done.Late = append(done.Late, w.Row)
 			continue
 		}
 		if n := len(r.Tokens); n > w.Sample || n == 0 && w.Sample > 0 {
@@ -37,8 +43,19 @@ func (e *Executor) take(b *messages.RunBatch, result *gpu.StepResult) (*messages
 			}
 			done.Sampled = append(done.Sampled, t)
 		}
+		if c != nil {
+			e.constraints.sampled(c, r.Tokens)
+		}
 	}
 	return done, nil
+}
+
+func rowFailed(row messages.Row, err error) messages.RowFailed {
+	f := messages.RowFailed{Row: row, Reason: err.Error(), End: messages.EndFailed}
+	if e, is := errors.AsType[*maskError](err); is {
+		f.End = e.end
+	}
+	return f
 }
 
 // answers are two BatchDone that are used in turns: the scheduler has taken a
@@ -54,7 +71,7 @@ func (a *answers) next(b *messages.RunBatch) *messages.BatchDone {
 	d := &a.done[a.last]
 	clear(d.Sampled)
 	clear(d.Prompts)
-	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Failed: d.Failed[:0], Prompts: d.Prompts[:0]}
+	*d = messages.BatchDone{Header: b.Header, Step: b.Step, Sampled: d.Sampled[:0], Failed: d.Failed[:0], Late: d.Late[:0], Prompts: d.Prompts[:0]}
 	return d
 }
 

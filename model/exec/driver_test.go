@@ -70,7 +70,7 @@ func newDriver(t testing.TB, d gpu.Device, c *model.Checkpoint, kv gpu.DType, pa
 	if err := m.NewPool(pool); err != nil {
 		t.Fatal(err)
 	}
-	return &driver{t: t, e: exec.New(m, c.Program.Vocab), pool: pool}
+	return &driver{t: t, e: exec.New(m, c.Program.Vocab, nil), pool: pool}
 }
 
 // try runs one step to its end.

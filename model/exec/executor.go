@@ -7,6 +7,8 @@
 //	executor     steps from Submit to their end
 //	stepbatch    a messages.RunBatch as a gpu.StepBatch
 //	batchdone    a gpu.StepResult as a messages.BatchDone
+//	constraint   masks of rows whose requests have a grammar
+//	mask         a mask that is made on another goroutine
 //	logits       the raw logits of one sequence, without the engine
 //
 // # Concurrency properties
@@ -15,14 +17,19 @@
 //     be called from any goroutine.
 //   - A callback runs on the goroutine of Submit (steps that are refused here) or
 //     on the device's, never under a lock, exactly once, and must not block.
+//   - A mask is made on a goroutine of its own, beside the device, which asks for it when it
+//     draws the token. A row whose mask is not ready is late; nobody waits for it.
 package exec
 
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/grammar/store"
 )
 
 // Executor computes steps. Construct it with New.
@@ -33,16 +40,22 @@ type Executor struct {
 	// Of the caller of Submit and Reset.
 	epoch messages.Epoch // of the rows; 0 after Reset
 	step  messages.StepID
+	ready func(messages.RequestID)
 
 	idle chan *flight // memory of steps that are done
+
+	constraints constraints
+	constrained map[messages.Row]*constraint // open rows with a grammar
 
 	answers answers // of the device's goroutine
 }
 
 // New makes an executor of a model with a vocabulary of vocab tokens. The model
-// has a pool already; its limits apply to the steps.
-func New(model gpu.Model, vocab int) *Executor {
-	return &Executor{model: model, vocab: vocab, idle: make(chan *flight, gpu.StepsInFlight+1)}
+// has a pool already; its limits apply to the steps. Without grammars, requests that have one
+// fail alone.
+func New(model gpu.Model, vocab int, grammars *store.Store) *Executor {
+	return &Executor{model: model, vocab: vocab, ready: func(messages.RequestID) {}, idle: make(chan *flight, gpu.StepsInFlight+1),
+		constraints: constraints{store: grammars, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}, constrained: map[messages.Row]*constraint{}}
 }
 
 // flight is a step between Submit and its end, with the memory of its translation.
@@ -53,6 +66,8 @@ type flight struct {
 
 	step  gpu.StepBatch
 	pages []int32 // those that the deltas name
+	// constraints of the works that sample; nil: the row has none
+	constraints []*constraint
 }
 
 // Submit runs a step. It owns the slices of the step until it calls done, exactly once,
@@ -85,6 +100,7 @@ func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, 
 		return nil, err
 	}
 	f.step.Reset = e.epoch == 0
+	e.constrain(f)
 	e.epoch, e.step = b.Epoch, b.Step
 	return f, nil
 }
@@ -113,16 +129,40 @@ func (e *Executor) keep(f *flight) {
 func (e *Executor) complete(f *flight, r *gpu.StepResult, err error) {
 	var out *messages.BatchDone
 	if err == nil {
-		out, err = e.take(f.batch, r)
+		out, err = e.take(f, r)
 	}
-	done := f.done
+	done, late := f.done, late(f, out)
 	f.batch, f.done = nil, nil
+	clear(f.constraints)
 	e.keep(f)
 	done(out, err)
+	for _, c := range late {
+		c.mask.want()
+	}
 }
 
-// Reset makes the next step close all rows, for a new epoch. The pool keeps its contents.
-func (e *Executor) Reset() { e.epoch, e.step = 0, 0 }
+// late are the constraints of a step's late rows.
+func late(f *flight, out *messages.BatchDone) (list []*constraint) {
+	if out == nil || len(out.Late) == 0 {
+		return nil
+	}
+	for i, c := range f.constraints {
+		if c != nil && slices.Contains(out.Late, f.batch.Work[i].Row) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Reset makes the next step close all rows, for a new epoch. The pool keeps its contents. ready
+// is called for each late row once its mask is made, after the done that reported it.
+func (e *Executor) Reset(ready func(messages.RequestID)) {
+	e.epoch, e.step, e.ready = 0, 0, ready
+	for _, c := range e.constrained {
+		c.closed.Store(true)
+	}
+	clear(e.constrained)
+}
 
 // Quiesce calls done once no step is in flight.
 func (e *Executor) Quiesce(done func()) { e.model.Quiesce(done) }

@@ -57,7 +57,7 @@ func TestTheDeviceRefusesTheRest(t *testing.T) {
 		if _, err := d.try(&messages.RunBatch{Work: []messages.RowWork{{Row: 0, Start: 6, Count: 1}}}); err == nil || !strings.Contains(err.Error(), "were not reset") {
 			t.Errorf("%s: after the failure: %v", name, err)
 		}
-		d.e.Reset()
+		d.e.Reset(nil)
 		d.step = 0
 		d.must(first())
 	}
@@ -171,7 +171,7 @@ func TestTwoStepsAtOnce(t *testing.T) {
 	if !steps[0].Reset || steps[1].Reset || len(steps[0].Opened) != 1 || len(steps[1].Opened) != 0 || steps[1].Work[0].Start != 6 {
 		t.Errorf("the device got %+v", steps)
 	}
-	d.e.Reset()
+	d.e.Reset(nil)
 	again := first()
 	again.Epoch, again.Step = 2, 1
 	d.e.Submit(again, end)
@@ -188,7 +188,7 @@ func TestTwoStepsAtOnce(t *testing.T) {
 // TestDecodeStepsAllocateNothing, whatever the device does.
 func TestDecodeStepsAllocateNothing(t *testing.T) {
 	canned := &gpu.StepResult{Rows: []gpu.RowResult{{Tokens: []int32{1}}}}
-	e := exec.New(silent{&recorder{}, canned}, vocab)
+	e := exec.New(silent{&recorder{}, canned}, vocab, nil)
 	req := &messages.EngineRequest{Prompt: []int32{1}, Params: params(func(p *messages.SamplingParams) { p.FrequencyPenalty, p.MinTokens, p.StopTokenIDs = 1, 99, []int32{3} })}
 	b := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Opened: []messages.RowOpened{{Request: req}},
 		Grown: []messages.RowGrown{{Pages: pages(1, 2, 3)}}, Work: []messages.RowWork{{Count: 1, Sample: 1}}}

@@ -42,6 +42,32 @@ func (f *flight) translate(b *messages.RunBatch, vocab int) error {
 	return nil
 }
 
+// constrain gives the rows with a grammar their masks.
+func (e *Executor) constrain(f *flight) {
+	b := f.batch
+	for _, row := range b.Closed {
+		if c := e.constrained[row]; c != nil {
+			c.closed.Store(true)
+			delete(e.constrained, row)
+		}
+	}
+	for i := range b.Opened {
+		if o := &b.Opened[i]; o.Request.Params.Grammar != nil {
+			e.constrained[o.Row] = e.constraints.open(o.Request, o.Output, e.ready)
+		}
+	}
+	f.constraints = f.constraints[:0]
+	for i := range b.Work {
+		c := e.constrained[b.Work[i].Row]
+		if b.Work[i].Sample == 0 {
+			c = nil
+		}
+		if f.constraints = append(f.constraints, c); c != nil {
+			f.step.Work[i].Mask, f.step.Work[i].Sample = &c.mask, 1
+		}
+	}
+}
+
 func (f *flight) table(pages []messages.Page) []int32 {
 	from := len(f.pages)
 	for _, p := range pages {
@@ -68,6 +94,10 @@ func sampling(p *messages.SamplingParams, vocab int) gpu.Sampling {
 	}
 	for _, b := range p.LogitBias {
 		s.Bias = append(s.Bias, gpu.TokenBias(b))
+	}
+	if p.Grammar != nil {
+		s.MinTokens = 0 // the masks have it
+		return s
 	}
 	for _, id := range p.MaskedEnds() {
 		if id >= 0 && int(id) < vocab { // a stop token that the model does not have ends nothing
