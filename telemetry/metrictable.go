@@ -44,6 +44,7 @@ var rows = []row{
 	{m.RequestsFailed, counter, "Requests that ended with an error.", nil},
 	{m.Retractions, counter, "Retractions: a running request gave up its KV pages, and is computed again later.", nil},
 	{m.RequestsAged, counter, "Requests put ahead of the policy's order because they had waited longer than schedule-aging.", nil},
+	{m.LateRows, counter, "Rows that got no token in a step because their grammar's mask was not ready; they get it in a later step.", nil},
 	{m.Steps, counter, "Steps completed by the device.", nil},
 	{m.EpochsStarted, counter, "Engine starts, including recoveries.", nil},
 	{m.WatchdogTimeouts, counter, "Steps that took longer than watchdog-timeout.", nil},

@@ -77,7 +77,7 @@ var rules = []rule{
 	{"actors/node", []string{"cluster/report", "actors/roster", "actors/shell", "internal/suggest", "internal/units"}, nil, "it answers for a process, and knows others by what they report"},
 	{"actors/cluster/identity", nil, []string{"github.com/asynkron/"}, "it knows files and TLS, and no actor"},
 	{"actors/intake/httpapi/page", nil, []string{"github.com/asynkron/"}, "it is files, and knows no server"},
-	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "actors/shell", "internal/suggest", "internal/jsonread", "internal/units", "actors/intake", "cluster/report"}, nil, "intake alone speaks text; it knows no other actor"},
+	{"actors/intake", []string{"messages", "request", "model/tokenizer", "model/chat", "model/grammar", "actors/shell", "internal/suggest", "internal/jsonread", "internal/units", "actors/intake", "cluster/report"}, nil, "intake alone speaks text; it knows no other actor"},
 	{"actors/engine", []string{"messages", "request", "memory", "sched", "actors", "actors/shell"}, nil, "the engine wires actors and knows neither models nor settings"},
 	{"actors/cluster/discovery", nil, nil, "it proposes addresses and knows neither links nor engines"},
 	{"actors/shell", []string{"messages", "internal/invariants"}, nil, "the shell knows no core in particular"},

@@ -87,7 +87,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
-	p := &plan{served: served, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: append(ignored, padding...), names: map[string]string{"prompt": "messages"}}
+	p := &plan{served: served, grammar: req.chosen, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: append(ignored, padding...), names: map[string]string{"prompt": "messages"}}
 	if p.stream {
 		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
 	} else {

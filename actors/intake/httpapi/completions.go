@@ -95,7 +95,7 @@ func (s *Server) prepareCompletion(r *http.Request, req *completionRequest) (*pl
 		return nil, err
 	}
 	return &plan{
-		served: served, subs: subs, rid: cmp.Or(req.RID, id), stream: req.on(),
+		served: served, subs: subs, grammar: req.chosen, rid: cmp.Or(req.RID, id), stream: req.on(),
 		promptOnly: given(most.value, 1) == 0, prompts: c.prompts, copies: c.n, ignored: padding,
 		answer: newOpenAIAnswer(r.Context(), s, m, id, "text_completion", c.n, &req.stream, c.take),
 	}, nil

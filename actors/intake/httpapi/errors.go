@@ -112,6 +112,7 @@ var refusals = map[messages.RefusalKind]struct {
 	code   string
 }{
 	messages.RefusedInvalid:     {http.StatusBadRequest, "nothing_to_sample"},
+	messages.RefusedGrammar:     {http.StatusBadRequest, "invalid_grammar"},
 	messages.RefusedBusy:        {http.StatusTooManyRequests, codeLimited},
 	messages.RefusedTimeout:     {http.StatusServiceUnavailable, "request_timeout"},
 	messages.RefusedUnavailable: {http.StatusServiceUnavailable, codeNoEngine},

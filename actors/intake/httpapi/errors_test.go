@@ -94,8 +94,8 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("rid", object{"rid": strings.Repeat("r", 300)}, "rid", "at most 256")
 		cases["temperature huge"] = badBody{`{"temperature": 1e999}`, 400, "temperature", nil, "must be a number, not 1e999"}
 		cases["model"] = badBody{merge(base, object{"model": "gpt-9"}), 404, "model", "model_not_found", `this server has "fake/model"`}
-		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "response_format": object{"type": "json_object"}, "tools": list{object{}},
-			"tool_choice": "required", "lora_path": "x", "regex": "a*", "mirostat": 2, "stop_sequences": list{"a"}} {
+		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "tools": list{object{}},
+			"tool_choice": "required", "lora_path": "x", "mirostat": 2, "stop_sequences": list{"a"}} {
 			cases["unsupported "+param] = badBody{merge(base, object{param: value}), 400, param, "unsupported_parameter", "not supported"}
 		}
 		cases["priority without effect"] = badBody{merge(base, object{"priority": 3}), 400, "priority", "unsupported_parameter", "schedule-policy priority"}
@@ -200,12 +200,13 @@ func TestBadGenerates(t *testing.T) {
 		"two limits":   {sampling(object{"max_tokens": 3, "max_new_tokens": 4}), 400, "sampling_params.max_new_tokens", nil, "both given and differ"},
 		"limits twice": {object{"text": "a", "sampling_params": object{"max_new_tokens": 3}, "options": object{"num_predict": 4}}, 400, "sampling_params.num_predict", nil, "both given and differ"},
 		"limit":        {sampling(object{"max_new_tokens": -2}), 400, "sampling_params.max_new_tokens", nil, "at least 0"},
-		"regex":        {sampling(object{"regex": "a*"}), 400, "sampling_params.regex", "unsupported_parameter", "not supported"},
+		"lora_path":    {sampling(object{"lora_path": "x"}), 400, "sampling_params.lora_path", "unsupported_parameter", "not supported"},
+		"regex":        {sampling(object{"regex": "a["}), 400, "sampling_params.regex", "invalid_grammar", "cannot be used"},
 		"spaces":       {sampling(object{"spaces_between_special_tokens": false}), 400, "sampling_params.spaces_between_special_tokens", "unsupported_parameter", "not supported"},
 		"on top":       {object{"text": "a", "temperature": 0.5}, 400, "temperature", "unknown_parameter", `put it in sampling_params: {"text": "…", "sampling_params": {…}}`},
 		"limit on top": {object{"text": "a", "max_new_tokens": 5}, 400, "max_new_tokens", "unknown_parameter", "put it in sampling_params"},
 		"near on top":  {object{"text": "a", "max_tokens": 5}, 400, "max_tokens", "unknown_parameter", "put it in sampling_params"},
-		"regex on top": {object{"text": "a", "regex": "a*"}, 400, "regex", "unsupported_parameter", "not supported"},
+		"regex on top": {object{"text": "a", "regex": "a*"}, 400, "regex", "unknown_parameter", "put it in sampling_params"},
 		"too deep":     {sampling(object{"stream": true}), 400, "sampling_params.stream", "unknown_parameter", "put it next to sampling_params, not in it"},
 		"lora":         {object{"text": "a", "lora_path": "x"}, 400, "lora_path", "unsupported_parameter", "not supported"},
 		"top":          {object{"text": "a", "return_logprob": true, "top_logprobs_num": 21}, 400, "top_logprobs_num", nil, "between 0 and 20"},

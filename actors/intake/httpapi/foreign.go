@@ -46,7 +46,6 @@ type foreignField struct {
 const advice = "*"
 
 const (
-	noGrammar = "leave it out and describe the format in a message; grammars and JSON schemas are not implemented yet"
 	noTools   = "leave it out; describe the tools in a message"
 	noMedia   = "leave it out; this server reads and writes text only"
 	noPenalty = "leave it out; use temperature, top_p, top_k or min_p"
@@ -64,9 +63,8 @@ var foreignFields = []foreignField{
 	{inAll, "parallel_tool_calls", advice, ""},
 
 	// The form of the answer.
-	{inAll, "response_format", `{"type":"text"}`, `use {"type": "text"} and describe the format in a message`},
-	{inAll, "grammar json_schema regex ebnf structural_tag structured_outputs guided_json guided_regex guided_choice guided_grammar guided_decoding_backend guided_whitespace_pattern", `"" {}`, noGrammar},
-	{inAll, "format", `""`, noGrammar},
+	{inAll, "guided_decoding_backend", advice, ""},
+	{inAll, "guided_whitespace_pattern", `""`, "leave it out; white space between JSON tokens is a space, or a line break with spaces"},
 	{inAll, "modalities", `["text"]`, `use ["text"]`},
 	{inAll, "audio", "", noMedia},
 	{inAll, "image_data audio_data video_data multimodal mm_processor_kwargs images", "[] {} false", noMedia},

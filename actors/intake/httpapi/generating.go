@@ -11,11 +11,13 @@ import (
 
 // plan is what an endpoint that generates makes of a body.
 type plan struct {
-	served *Served
-	subs   []messages.Submission
-	rid    string // the client's id of the call, or the server's
-	stream bool
-	answer answer
+	served  *Served
+	subs    []messages.Submission
+	grammar *source // nil: the output is not constrained
+	within  string  // prefix of the grammar's parameter
+	rid     string  // the client's id of the call, or the server's
+	stream  bool
+	answer  answer
 
 	promptOnly    bool              // hides the one token that the engine generates to complete a prefill
 	abortIsResult bool              // an aborted request answers with its output, not with an error
@@ -31,6 +33,9 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		p, err := prepare(r, body)
 		if err == nil {
 			err = s.prepared(job, p)
+		}
+		if err == nil {
+			err = s.compile(r, p)
 		}
 		if err != nil {
 			return err
@@ -90,9 +95,10 @@ const (
 	longestPause = 600 // seconds in Retry-After, as in intake
 	// maxScores bounds the log probabilities of a call of several choices, including
 	// alternatives. The context bounds those of a single choice.
-	maxScores  = 1 << 20
-	maxEcho    = 16 << 20 // bytes of echoed prompts, once for each choice
-	scoreBytes = 256      // memory of a log probability until its answer is out
+	maxScores   = 1 << 20
+	maxEcho     = 16 << 20 // bytes of echoed prompts, once for each choice
+	maxGrammars = 16 << 20 // bytes of a grammar, once for each choice: in a cluster each takes it along
+	scoreBytes  = 256      // memory of a log probability until its answer is out
 )
 
 // prepared ends the parsing of a call: it bounds the answer, returns the place, and
@@ -114,12 +120,18 @@ func (s *Server) prepared(job *work, p *plan) *apiError {
 			ofOutputs += max(0, min(params.MaxTokens, p.served.Model.Context-tokens)) * (params.TopLogprobs + 1)
 		}
 	}
-	scores := ofPrompts + ofOutputs
+	scores, grammar := ofPrompts+ofOutputs, 0
+	if p.grammar != nil {
+		grammar = len(p.grammar.src.Text)
+	}
 	switch {
+	case grammar*len(p.subs) > maxGrammars:
+		return invalid(p.within+p.grammar.name, "the grammar has %d bytes and the call %d choices, which is %d bytes on the way to engines; at most %d are allowed; split the request, or ask for fewer choices",
+			own(grammar), own(len(p.subs)), own(grammar*len(p.subs)), own(maxGrammars))
 	case echo > maxEcho:
 		return invalid(p.name("n"), "echoing the prompts once per choice takes %d bytes; at most %d are allowed; split the request, or ask for fewer choices", own(echo), own(maxEcho))
 	case len(p.subs) > 1 && scores > maxScores:
 		return invalid(p.name("n"), "the response may have %d log probabilities including alternatives; at most %d are allowed; split the request, lower max_tokens, or ask for fewer choices or alternatives", own(scores), own(maxScores))
 	}
-	return job.parsed(prompts + echo + ofPrompts*scoreBytes)
+	return job.parsed(prompts + echo + ofPrompts*scoreBytes + grammar)
 }

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -118,6 +119,27 @@ func TestGoClientModels(t *testing.T) {
 	}
 }
 
+// The client's own types for structured output.
+func TestGoClientStructuredOutput(t *testing.T) {
+	s := testserver.Start(t, testserver.Options{})
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(petSchema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	p := chatParams(s)
+	p.MaxCompletionTokens = openai.Int(200)
+	p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+		Name: "pet", Strict: openai.Bool(true), Schema: schema}}
+	client := goClient(s)
+	answer, err := client.Chat.Completions.New(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := answer.Choices[0].Message.Content; !isPet(text) {
+		t.Errorf("the answer is %q", text)
+	}
+}
+
 func TestGoClientErrors(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{MaxOpen: 1, HTTP: httpapi.Options{APIKeys: []string{"k"}}})
 	client := goClient(s)
@@ -132,9 +154,7 @@ func TestGoClientErrors(t *testing.T) {
 	p.Temperature = openai.Float(3)
 	_, err := client.Chat.Completions.New(t.Context(), p)
 	check("range", err, http.StatusBadRequest, "")
-	p = chatParams(s)
-	p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	_, err = client.Chat.Completions.New(t.Context(), p)
+	_, err = client.Chat.Completions.New(t.Context(), chatParams(s), option.WithJSONSet("lora_path", "x"))
 	check("unsupported", err, http.StatusBadRequest, "unsupported_parameter")
 	stranger := goClient(s, option.WithAPIKey("wrong"))
 	_, err = stranger.Models.List(t.Context())

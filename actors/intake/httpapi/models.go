@@ -19,8 +19,10 @@ type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
 
-	TemplateFault error   // why the model's template cannot be used; names file and remedy
-	EOS           []int32 // frozen; tokens that end an output
+	TemplateFault error    // why the model's template cannot be used; names file and remedy
+	EOS           []int32  // frozen; tokens that end an output
+	Grammars      Grammars // nil: outputs cannot be constrained
+	GrammarFault  error    // why; names the remedy
 	Defaults      SamplingDefaults
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal
 	// seeds produce equal tokens under equal fingerprints. "" leaves it out of answers.

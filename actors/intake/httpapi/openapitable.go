@@ -90,7 +90,7 @@ var describedQueries = map[string]string{
 
 // describedFields has every field of the bodies, by name.
 var describedFields = map[string]string{
-	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "of a content part: text",
+	"messages": "the conversation", "role": "system, developer, user, assistant, tool or function", "content": "the text", "type": "of a content part: text; of response_format: text, json_object, json_schema or structural_tag",
 	"model": "the served name; empty or absent: the only one", "prompt": "a text, a list of texts, a list of token ids, or a list of such lists",
 	"text": "a text or a list of texts", "input_ids": "a list of token ids, or a list of such lists", "tokens": "a list of token ids, or a list of such lists",
 	"sampling_params": "the sampling parameters",
@@ -98,6 +98,14 @@ var describedFields = map[string]string{
 	"top_k": "keeps the k likeliest tokens; 0 or -1: all", "min_p": "0 to 1: keeps tokens with at least this share of the likeliest token's probability",
 	"frequency_penalty": "-2 to 2, for each occurrence in the output", "presence_penalty": "-2 to 2, once if the token is in the output",
 	"repetition_penalty": "above 0, at most 2: divides positive and multiplies negative logits of tokens in prompt or output", "repeat_penalty": "the same as repetition_penalty",
+	"response_format": "what the output must match: text, json_object, json_schema or structural_tag", "structured_outputs": "the same under vLLM's name: one of json, json_object, regex, choice, grammar, structural_tag",
+	"guided_json": "a JSON schema that the output must match", "guided_regex": "a regular expression that the output must match", "guided_choice": "texts, one of which is the output",
+	"guided_grammar": "EBNF or Lark that the output must match", "json_schema": "a JSON schema that the output must match; in response_format an object with it", "json": "a JSON schema that the output must match",
+	"regex": "a regular expression that the output must match", "ebnf": "EBNF that the output must match", "grammar": "GBNF that the output must match; in structured_outputs EBNF or Lark",
+	"structural_tag": "text with tags whose contents have a given form", "format": "json or a JSON schema that the output must match; in response_format the form of a structural tag", "choice": "texts, one of which is the output",
+	"json_object": "the output is a JSON object", "schema": "a JSON schema", "name": "of the schema; no effect", "description": "of the schema; no effect", "strict": "no effect: a schema is always enforced as a whole",
+	"disable_any_whitespace": "refused unless false", "whitespace_pattern": "refused unless empty", "disable_additional_properties": "refused unless false",
+	"structures": "tags of a structural tag in SGLang's older form", "triggers": "texts that begin the tags of structures",
 	"logit_bias": "token id to -100 to 100", "stop": "texts that end the output", "stop_token_ids": "token ids that end the output", "ignore_eos": "the model's end tokens do not end the output",
 	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable; -1: as if absent", "random_seed": "the same as seed", "sampling_seed": "the same as seed",
 	"min_tokens": "minimum number of output tokens; until then end tokens and stop strings do not end the output", "min_new_tokens": "the same as min_tokens",

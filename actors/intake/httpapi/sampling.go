@@ -39,6 +39,7 @@ type sampling struct {
 	PenalizeNL        *bool               `json:"penalize_nl"`      // llama.cpp's: penalties count newlines
 	PenalizeNewline   *bool               `json:"penalize_newline"` // Ollama's name
 	outputLimit
+	constraint
 }
 
 // Bounds of parameters. n and the stop lists multiply work and memory.
@@ -79,7 +80,7 @@ func (s *sampling) params(m *Model, most maxTokens, seed func() uint64) (*messag
 	if err := cmp.Or(s.numbers(p, m), s.counts(p, m.Defaults.TopK, most), s.stops(p, m), s.bias(p, m)); err != nil {
 		return nil, err
 	}
-	if err := s.scope(p); err != nil {
+	if err := cmp.Or(s.scope(p), s.choose(m, p)); err != nil {
 		return nil, err
 	}
 	if s.Seed != nil {
@@ -228,6 +229,8 @@ func (s *sampling) submissions(prompts []prompt, p *messages.SamplingParams, bas
 	base.Stop = s.Stop
 	base.KeepStop = given(s.NoStopTrim, false)
 	base.KeepSpecial = !given(s.SkipSpecialTokens, true)
+	// A grammar has a space at the beginning only if it is meant.
+	base.Continues = base.Continues || p.Grammar != nil
 	own := *p
 	p = &own
 	for i := range prompts {

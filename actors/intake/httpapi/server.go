@@ -19,6 +19,7 @@ type Server struct {
 	rules              atomic.Pointer[rules]
 	probers            probers
 	http               *http.Server
+	compilations       compilations
 	places, largePlace chan struct{} // for parsing: half of the cores (the device needs some); one large body
 	bodies             *budget
 	board              board

@@ -87,7 +87,7 @@ func (s *Server) generatePlan(r *http.Request, model string, req *generateReques
 	if err != nil {
 		return nil, err.about("sampling_params." + err.Param)
 	}
-	p := &plan{served: served, subs: subs, rid: g.rid, stream: base.Stream, answer: g,
+	p := &plan{served: served, subs: subs, grammar: native.chosen, within: "sampling_params.", rid: g.rid, stream: base.Stream, answer: g,
 		promptOnly: given(most.value, 1) == 0, abortIsResult: true, copies: 1,
 		names: map[string]string{"prompt": name, "max_tokens": "sampling_params.max_new_tokens", "n": "sampling_params.n"}}
 	g.answers = make([]generateResponse, len(p.subs))

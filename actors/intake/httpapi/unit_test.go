@@ -173,6 +173,8 @@ func TestFinishErrorsByKind(t *testing.T) {
 	}{
 		0:                           {500, 0, "generation_failed"},
 		messages.RefusedInvalid:     {400, 0, "nothing_to_sample"},
+		messages.RefusedGrammar:     {400, 0, "invalid_grammar"},
+		messages.RefusedInternal:    {500, 0, "generation_failed"},
 		messages.RefusedBusy:        {429, 7, "rate_limit_exceeded"},
 		messages.RefusedTimeout:     {503, 7, "request_timeout"},
 		messages.RefusedDraining:    {503, 7, "shutting_down"},

@@ -57,7 +57,7 @@ func unmarshalFields(ctx context.Context, body []byte, into reflect.Value, prefi
 	return jsonread.Object(ctx, body, jsonread.Limits{Values: maxValues, Depth: maxDepth, Digits: maxDigits}, chat.Builder,
 		func(key string) (jsonread.Way, error) {
 			f, known := fields[key]
-			if !known && left == nil {
+			if !known && (left == nil || strictMembers[into.Type()]) {
 				return jsonread.Check, unknownField(prefix+key, didYouMean(key, fieldNames(into.Type())))
 			}
 			if !known {
@@ -86,11 +86,11 @@ func unmarshalField(ctx context.Context, m jsonread.Member, into reflect.Value, 
 	case t == reflect.TypeFor[templateValue]():
 		into.Set(reflect.ValueOf(templateValue{m.Built}))
 		return nil
-	case len(m.Value) > maxFieldBytes:
-		return invalid(name, "%s has %d bytes of JSON; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
-	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && m.Value[0] == '{':
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && m.Value[0] == '{': // its fields have the bound
 		into.Set(reflect.New(t.Elem()))
 		return unmarshalFields(ctx, m.Value, into.Elem(), name+".", left)
+	case len(m.Value) > maxFieldBytes:
+		return invalid(name, "%s has %d bytes of JSON; at most %d are allowed", name, own(len(m.Value)), own(maxFieldBytes))
 	}
 	err := json.Unmarshal(m.Value, into.Addr().Interface())
 	var wrongType *json.UnmarshalTypeError

@@ -86,7 +86,7 @@ func (n *Node) engineSpec() (engine.Spec, error) {
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)
 		spec.Members = append(spec.Members, engine.Member{
-			Executor: withKillToken(withStepTime(exec.New(m, p.Vocab), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
+			Executor: withKillToken(withStepTime(exec.New(m, p.Vocab, n.grammars), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
 			OnEpoch: func(messages.Epoch) { meter.StartEpoch(n.Plan.Pages) },
 		})
 	}

@@ -72,10 +72,14 @@ func (n *Node) API() *httpapi.Server {
 
 // model is this process's own.
 func (n *Node) model() httpapi.Model {
-	return httpapi.Model{
+	m := httpapi.Model{
 		ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-		Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.fingerprintFor,
+		Template: n.Template, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.fingerprintFor, GrammarFault: n.grammarFault,
 	}
+	if n.grammars != nil {
+		m.Grammars = n.grammars
+	}
+	return m
 }
 
 // meters are those of this process's models.

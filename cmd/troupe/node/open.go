@@ -35,6 +35,7 @@ import (
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/grammar/store"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/telemetry"
 	"github.com/troupe-engine/troupe/telemetry/recording"
@@ -57,11 +58,13 @@ type Options struct {
 
 // Node is a process that computes. Close it.
 type Node struct {
-	opt        Options
-	Name       string // the served model's
-	Checkpoint *model.Checkpoint
-	Tokenizer  *tokenizer.Tokenizer
-	Template   *chat.Template // nil: none, or TemplateFault
+	opt          Options
+	Name         string // the served model's
+	Checkpoint   *model.Checkpoint
+	Tokenizer    *tokenizer.Tokenizer
+	grammars     *store.Store // nil: grammarFault says why
+	grammarFault error
+	Template     *chat.Template // nil: none, or TemplateFault
 
 	TemplateFault error // why the model's chat template cannot be used; only chat needs one
 	Device        gpu.Device
@@ -186,6 +189,7 @@ func (n *Node) openText(context.Context) (err error) {
 	if err := checkSpecialTokens(n.Name, n.Tokenizer, c); err != nil {
 		return err
 	}
+	n.grammars, n.grammarFault = newGrammars(n.Name, n.Tokenizer, n.EOS(), n.Checkpoint.Program.Vocab)
 	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
 		return err // a template that was asked for must be valid
 	}

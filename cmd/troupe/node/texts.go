@@ -70,9 +70,14 @@ func ModelFromTexts(data []byte, m *wire.Model, c *configs.Config) (httpapi.Mode
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
 	template, fault := textsTemplate(t, m.Name, tok)
-	return httpapi.Model{
+	served := httpapi.Model{
 		ID: m.Name, Context: int(m.Context), Tokenizer: tok, Template: template, TemplateFault: fault, EOS: t.Eos, Defaults: defaults,
-	}, nil
+	}
+	grammars, fault := newGrammars(m.Name, tok, t.Eos, int(m.Vocab))
+	if served.GrammarFault = fault; fault == nil {
+		served.Grammars = grammars
+	}
+	return served, nil
 }
 
 // checkModel refuses what no engine says.

@@ -44,10 +44,26 @@ func workload() []body {
 		default:
 			vary(i%8, call, params)
 		}
+		if i%3 == 1 {
+			for name, text := range grammars[i/3%len(grammars)] {
+				params[name] = text
+			}
+		}
 		choices += n
 		calls = append(calls, call)
 	}
 	return calls
+}
+
+// grammars constrain a third of the calls. Some end by themselves, some never.
+var grammars = []body{
+	{"json_schema": `{"type":"object","properties":{"name":{"type":"string","maxLength":9},"age":{"type":"integer","minimum":0,"maximum":120}},"required":["name","age"]}`},
+	{"regex": `[A-Z][a-z]+( [a-z]+){2,}\.`},
+	{"ebnf": `root ::= item (", " item)*
+			item ::= [a-z]+ | "(" root ")"`},
+	{"json_schema": `{"enum":["cat","dog",{"a":[1,2,null]}]}`},
+	{"structural_tag": `{"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[{"begin":"<f>","content":{"type":"json_schema","json_schema":{"type":"object"}},"end":"</f>"}]}}`},
+	{"grammar": `root ::= [^\n]{0,30} "\n"`},
 }
 
 // answer posts one call and returns the guaranteed parts of the answer, and the cached

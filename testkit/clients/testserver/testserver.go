@@ -59,7 +59,8 @@ type Options struct {
 	Log             zerolog.Level   // zero is debug
 	Full            func() (wait, most time.Duration, full bool)
 	Change          func(*engine.Spec)
-	Table           func(*request.TableOptions) // the bounds and deadlines of intake
+	Grammars        func(httpapi.Grammars) httpapi.Grammars // takes the place of the server's
+	Table           func(*request.TableOptions)             // the bounds and deadlines of intake
 }
 
 // Server is a running server.
@@ -110,6 +111,8 @@ func Start(t testing.TB, opt Options) *Server {
 	s := &Server{logs: &locked.Buffer{}, Context: min(opt.Context, opt.Pages*opt.PageSize)}
 	s.FakeModel = fakemodel.Options{PageSize: opt.PageSize, Pages: opt.Pages, MaxRows: opt.MaxRunning, Vocab: tok.VocabSize(),
 		EOSChance: opt.EOSChance, CheckReads: true, Async: true, StepTime: opt.StepTime}
+	grammars := grammarsOf(t, tok, eos)
+	s.FakeModel.Allowed = func(g *messages.Grammar, output []int32) func(int32) bool { return allowed(t, grammars, g, output) }
 	s.Fake = fakemodel.New(s.FakeModel)
 	s.gate = &gate{Executor: s.Fake}
 	log := zerolog.New(s.logs).Level(opt.Log)
@@ -139,7 +142,10 @@ func Start(t testing.TB, opt Options) *Server {
 		t.Fatal(err)
 	}
 	s.Model = httpapi.Model{ID: ModelID, Created: 1700000000, Context: s.Context, Tokenizer: tok, Template: template,
-		EOS: []int32{eos}, Defaults: httpapi.OpenAIDefaults, Fingerprint: func(context.Context) string { return Fingerprint }}
+		EOS: []int32{eos}, Grammars: grammars, Defaults: httpapi.OpenAIDefaults, Fingerprint: func(context.Context) string { return Fingerprint }}
+	if opt.Grammars != nil {
+		s.Model.Grammars = opt.Grammars(grammars)
+	}
 	if opt.NoTemplate {
 		s.Model.Template, s.Model.TemplateFault = nil, opt.TemplateFault
 	}
