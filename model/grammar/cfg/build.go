@@ -25,7 +25,7 @@ func (b *Builder) Build(start Symbol) (*Grammar, error) {
 	}
 	productive := b.productive(usable)
 	if !productive[start] {
-		return nil, &EmptyError{b.names[start]}
+		return nil, &EmptyError{}
 	}
 	dead := func(list []Symbol) bool {
 		return slices.ContainsFunc(list, func(s Symbol) bool {

