@@ -44,10 +44,10 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"values of biases is 0":                     func(r *Request) { r.Params.BiasTokens = []int32{1} },
 		"tokens 3 and 3 are not in ascending order": func(r *Request) { r.Params.BiasTokens, r.Params.Biases = []int32{3, 3}, []float32{1, 1} },
 		"the bias of token 3 is 101; it must be between -100 and 100": func(r *Request) { r.Params.BiasTokens, r.Params.Biases = []int32{3}, []float32{101} },
-		"end the output is 4097":        func(r *Request) { r.Params.EosTokenIds = make([]int32, 4097) },
-		"number of biases is 4097":      func(r *Request) { r.Params.BiasTokens, r.Params.Biases = make([]int32, 4097), make([]float32, 4097) },
-		"its text 4194305; at most": func(r *Request) { r.Params.Grammar = &Grammar{Text: strings.Repeat("x", 4<<20+1)} },
-		"prompt_logprob_start is -1;":   func(r *Request) { r.Params.PromptLogprobStart = -1 },
+		"end the output is 4097":      func(r *Request) { r.Params.EosTokenIds = make([]int32, 4097) },
+		"number of biases is 4097":    func(r *Request) { r.Params.BiasTokens, r.Params.Biases = make([]int32, 4097), make([]float32, 4097) },
+		"its text 4194305; at most":   func(r *Request) { r.Params.Grammar = &Grammar{Text: strings.Repeat("x", 4<<20+1)} },
+		"prompt_logprob_start is -1;": func(r *Request) { r.Params.PromptLogprobStart = -1 },
 	} {
 		r := goodRequest()
 		change(r)
