@@ -51,19 +51,33 @@ func (s *constraints) open(r *messages.EngineRequest, output []int32, ready func
 		c.mask.set(nil, errNoGrammars)
 		return c
 	}
+	src := grammar.Source{Kind: grammar.Kind(r.Params.Grammar.Kind), Text: r.Params.Grammar.Text}
+	if len(src.Text) <= hashed {
+		if g, err, kept := s.store.Kept(src); kept && err == nil && s.begin(c, g).quick(output) {
+			c.mask.set(c.bits, nil)
+			return c
+		}
+	}
 	go func() {
-		// Without a turn: it may wait for a compilation.
-		g, err := s.store.Resume(context.Background(), grammar.Source{Kind: grammar.Kind(r.Params.Grammar.Kind), Text: r.Params.Grammar.Text})
+		g, err := s.store.Resume(context.Background(), src) // without a turn: it may wait for a compilation
 		s.do(c, func() error {
 			if err != nil {
 				return err
 			}
-			c.matcher = g.Matcher()
-			c.matcher.Pause = s.pause
-			c.bits = make([]uint32, s.store.Vocabulary().Words())
-			return c.advance(output)
+			return s.begin(c, g).advance(output)
 		})
 	}()
+	return c
+}
+
+// hashed is how long a grammar may be, in bytes, to be looked up at once: its hash takes as many
+// nanoseconds.
+const hashed = 16 << 10
+
+// begin gives a row a matcher before its first output.
+func (s *constraints) begin(c *constraint, g *grammar.Grammar) *constraint {
+	c.matcher, c.bits = g.Matcher(), make([]uint32, s.store.Vocabulary().Words())
+	c.matcher.Pause = s.pause
 	return c
 }
 
@@ -76,15 +90,13 @@ func (s *constraints) sampled(c *constraint, tokens []int32) {
 			return // no token comes after it
 		}
 	}
-	tokens = slices.Clone(tokens) // the device's
 	c.mask.reset()
-	go func() {
-		if c.quick(tokens) {
-			c.mask.set(c.bits, nil)
-			return
-		}
-		s.do(c, func() error { return c.advance(tokens) })
-	}()
+	if c.quick(tokens) {
+		c.mask.set(c.bits, nil)
+		return
+	}
+	tokens = slices.Clone(tokens) // the device's
+	go s.do(c, func() error { return c.advance(tokens) })
 }
 
 // do makes a mask when it is its turn.
