@@ -50,6 +50,7 @@ type generation struct {
 	mu    sync.Mutex
 	kept  []*earley.Config // those with a mask
 	bytes int              // of the masks
+	masks atomic.Int64     // the same, to read without the lock
 }
 
 // newGrammar finishes what a front end has built.
@@ -76,13 +77,10 @@ func builder(limits Limits) *cfg.Builder {
 // Vocabulary returns what the grammar was compiled for.
 func (g *Grammar) Vocabulary() *vocab.Vocabulary { return g.vocab }
 
-// Bytes returns roughly how much memory the grammar holds at present.
+// Bytes returns roughly how much memory the grammar holds at present. It waits for nothing.
 func (g *Grammar) Bytes() int {
 	gen := g.current.Load()
-	gen.mu.Lock()
-	masks := gen.bytes
-	gen.mu.Unlock()
-	return masks + gen.auto.Bytes()
+	return int(gen.masks.Load()) + gen.auto.Bytes()
 }
 
 // mask returns the tokens that c allows.
@@ -96,6 +94,7 @@ func (g *Grammar) mask(gen *generation, c *earley.Config, pause func()) (*vocab.
 	}
 	gen.mu.Lock()
 	defer gen.mu.Unlock()
+	defer func() { gen.masks.Store(int64(gen.bytes)) }()
 	if gen.bytes+m.Bytes() > g.limits.Masks {
 		for _, c := range gen.kept {
 			c.Data.Store(nil)

@@ -63,6 +63,7 @@ type Automaton struct {
 	bags    []*bag    // by nonterminal; nil for one with rules
 
 	mu      sync.Mutex
+	held    atomic.Int64 // bytes, as of the last unlock
 	bytes   int
 	rows    []*row
 	kernels map[string]int32
@@ -114,6 +115,7 @@ func New(g *cfg.Grammar, limits Limits) (*Automaton, error) {
 		return nil, err
 	}
 	a.start, err = a.config(first, nil)
+	a.held.Store(int64(a.bytes + a.set.Bytes()))
 	return a, err
 }
 
@@ -124,16 +126,19 @@ func (a *Automaton) Start() *Config { return a.start }
 func (a *Automaton) Grammar() *cfg.Grammar { return a.g }
 
 // Bytes returns roughly how much memory the automaton holds.
-func (a *Automaton) Bytes() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.bytes + a.set.Bytes()
+// It waits for nothing, so it may be a little old.
+func (a *Automaton) Bytes() int { return int(a.held.Load()) }
+
+// unlock ends what may have changed the tables.
+func (a *Automaton) unlock() {
+	a.held.Store(int64(a.bytes + a.set.Bytes()))
+	a.mu.Unlock()
 }
 
 // Size returns the number of rows, configurations and terms, for people.
 func (a *Automaton) Size() (rows, configs, terms int) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	return len(a.rows), len(a.configs), a.set.Len()
 }
 
@@ -191,7 +196,7 @@ func (a *Automaton) Next(c *Config, b byte) (*Config, error) {
 		return n, nil
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	class := c.class[b]
 	n := c.next[class].Load()
 	if n == nil {
@@ -233,7 +238,7 @@ func (a *Automaton) NextToken(c *Config, token int32) (*Config, error) {
 			continue
 		}
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		if e.next == nil {
 			kernel := a.advance(nil, c.fresh, e.terminal)
 			row, err := a.rowOf(kernel)

@@ -47,7 +47,7 @@ func (a *Automaton) Ending(c *Config) (e Ending, found bool, err error) {
 		return Ending{Token: -1}, true, nil
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	if a.lengths == nil {
 		if err := a.measure(); err != nil {
 			return Ending{}, false, err

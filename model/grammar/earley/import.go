@@ -9,7 +9,7 @@ import (
 // Fresh returns an automaton of the same grammar with empty tables.
 func (a *Automaton) Fresh() (*Automaton, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	g := *a.g
 	g.Set = regex.NewSet(a.set.Limits())
 	terms := make([]regex.Term, len(g.Terminals))
@@ -31,9 +31,9 @@ func (a *Automaton) Fresh() (*Automaton, error) {
 // from the same grammar, by Fresh or the other way round.
 func (a *Automaton) Import(from *Automaton, c *Config) (*Config, error) {
 	from.mu.Lock()
-	defer from.mu.Unlock()
+	defer from.unlock()
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	to := map[int32]int32{none: none, self: self, accepted: accepted}
 	if err := a.importRows(from, c, to); err != nil {
 		return nil, err

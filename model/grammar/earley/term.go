@@ -19,7 +19,7 @@ func (c *Config) Terms() []regex.Term {
 // belongs to the automaton.
 func (a *Automaton) TermClasses(t regex.Term) *[256]uint8 {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	of, _ := a.set.Classes(t)
 	return of
 }
@@ -28,7 +28,7 @@ func (a *Automaton) TermClasses(t regex.Term) *[256]uint8 {
 // string, not even the empty one.
 func (a *Automaton) NextTerm(t regex.Term, b byte) (next regex.Term, ok bool, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	next = a.set.Derivative(t, b)
 	empty, err := a.set.IsEmpty(next)
 	return next, !empty, err
@@ -37,7 +37,7 @@ func (a *Automaton) NextTerm(t regex.Term, b byte) (next regex.Term, ok bool, er
 // Note returns what was noted of t. It is for whoever uses the automaton.
 func (a *Automaton) Note(t regex.Term) (note int, ok bool) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	note, ok = a.notes[t]
 	return note, ok
 }
@@ -45,7 +45,7 @@ func (a *Automaton) Note(t regex.Term) (note int, ok bool) {
 // SetNote notes something of t.
 func (a *Automaton) SetNote(t regex.Term, note int) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	if _, ok := a.notes[t]; !ok {
 		a.bytes += 32
 	}
