@@ -88,15 +88,22 @@ func (c *Core) released(r *relayed) (moved []messages.RequestID) {
 // engine can also name one that has moved to another engine in the meantime.
 func (c *Core) giveBack(m *messages.EpochEnded, out *messages.Outbox) {
 	if len(m.Requests) > 0 {
-		lost := make(map[messages.RequestID]bool, len(m.Requests))
-		for _, id := range m.Requests {
-			lost[id] = true
+		if len(m.Suspects) > 0 { // none, if requests have only moved
+			m.Suspects = among(m.Suspects, m.Requests)
 		}
-		m.Suspects = slices.DeleteFunc(m.Suspects, func(id messages.RequestID) bool { return !lost[id] })
 		c.seq++
 		m.Header, m.Seq = c.own, c.seq
 		out.ToIntake(m)
 	}
+}
+
+// among are the ids that are also in a list of others. It reuses ids.
+func among(ids, others []messages.RequestID) []messages.RequestID {
+	has := make(map[messages.RequestID]bool, len(others))
+	for _, id := range others {
+		has[id] = true
+	}
+	return slices.DeleteFunc(ids, func(id messages.RequestID) bool { return !has[id] })
 }
 
 func (c *Core) fresh() *relayed {
