@@ -43,6 +43,8 @@ type Config struct {
 	ServedModelName string   // "": the name of the directory or file
 	ModelAliases    []string // each NAME=MODEL
 	ChatTemplate    string   // "": the model's own
+	ToolParser      string   // format of tool calls; "": found in the chat template
+	ReasoningParser string   // format of thoughts; "": found in the chat template
 	SamplingFrom    string   // model or openai
 	Open            model.OpenOptions
 

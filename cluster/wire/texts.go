@@ -24,7 +24,7 @@ const maxFields = 64
 const (
 	fieldFiles        = 1
 	fieldChatTemplate = 2
-	lastField         = 4
+	lastField         = 6
 )
 
 // EncodeTexts returns texts as they are sent, and the hash by which they are asked for:

@@ -2801,9 +2801,12 @@ type Texts struct {
 	// The tokens that end an output.
 	Eos []int32 `protobuf:"varint,3,rep,packed,name=eos,proto3" json:"eos,omitempty"`
 	// What the model's publisher recommends.
-	Recommended   *Recommended `protobuf:"bytes,4,opt,name=recommended,proto3" json:"recommended,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Recommended *Recommended `protobuf:"bytes,4,opt,name=recommended,proto3" json:"recommended,omitempty"`
+	// The engine's settings of these names; empty if the chat template says how outputs are written.
+	ToolCallParser  string `protobuf:"bytes,5,opt,name=tool_call_parser,json=toolCallParser,proto3" json:"tool_call_parser,omitempty"`
+	ReasoningParser string `protobuf:"bytes,6,opt,name=reasoning_parser,json=reasoningParser,proto3" json:"reasoning_parser,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Texts) Reset() {
@@ -2862,6 +2865,20 @@ func (x *Texts) GetRecommended() *Recommended {
 		return x.Recommended
 	}
 	return nil
+}
+
+func (x *Texts) GetToolCallParser() string {
+	if x != nil {
+		return x.ToolCallParser
+	}
+	return ""
+}
+
+func (x *Texts) GetReasoningParser() string {
+	if x != nil {
+		return x.ReasoningParser
+	}
+	return ""
 }
 
 // Recommended are the sampling parameters that the model's publisher recommends.
@@ -3162,12 +3179,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\fR\bquestion\"\"\n" +
 	"\bReported\x12\x16\n" +
-	"\x06answer\x18\x01 \x01(\fR\x06answer\"\xf5\x01\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\"\xca\x02\n" +
 	"\x05Texts\x129\n" +
 	"\x05files\x18\x01 \x03(\v2#.troupe.cluster.v1.Texts.FilesEntryR\x05files\x12#\n" +
 	"\rchat_template\x18\x02 \x01(\tR\fchatTemplate\x12\x10\n" +
 	"\x03eos\x18\x03 \x03(\x05R\x03eos\x12@\n" +
-	"\vrecommended\x18\x04 \x01(\v2\x1e.troupe.cluster.v1.RecommendedR\vrecommended\x1a8\n" +
+	"\vrecommended\x18\x04 \x01(\v2\x1e.troupe.cluster.v1.RecommendedR\vrecommended\x12(\n" +
+	"\x10tool_call_parser\x18\x05 \x01(\tR\x0etoolCallParser\x12)\n" +
+	"\x10reasoning_parser\x18\x06 \x01(\tR\x0freasoningParser\x1a8\n" +
 	"\n" +
 	"FilesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -32,6 +32,8 @@ const (
 	Lark Kind = "lark"
 	// Tags: XGrammar's structural tags, or SGLang's older form of them, as JSON.
 	Tags Kind = "structural_tag"
+	// Output: what a model writes in an output format, see package outputs.
+	Output Kind = "output"
 	// Choice: a JSON array of strings, one of which is the text.
 	Choice Kind = "choice"
 )

@@ -66,6 +66,11 @@ func sampleToken(opt *Options, state, digest uint64, p *messages.SamplingParams,
 		allowed = opt.Allowed(p.Grammar, tokens[promptLen:])
 		ends = slices.DeleteFunc(slices.Clone(ends), func(id int32) bool { return !allowed(id) })
 	}
+	if opt.Script != nil {
+		if token, ok := opt.Script(tokens[:promptLen], tokens[promptLen:]); ok && allowed(token) {
+			return token, true
+		}
+	}
 	eos := func() int32 { return ends[mix(h, 1)%uint64(len(ends))] }
 	if !masked && len(ends) > 0 && float64(h>>11)/(1<<53) < opt.EOSChance {
 		return eos(), true

@@ -30,6 +30,9 @@ type Options struct {
 	// Allowed, if not nil, says for a grammar which tokens may follow an output. Without it
 	// grammars have no effect.
 	Allowed func(g *messages.Grammar, output []int32) func(token int32) bool
+	// Script, if not nil, is what the model says: the token after an output. It is taken if the
+	// request's grammar allows it.
+	Script func(prompt, output []int32) (token int32, ok bool)
 	// CheckReads compares each KV value with what the row's tokens demand
 	// whenever it is read, so that a stale page fails the step at once and by
 	// name instead of changing the output.

@@ -13,6 +13,8 @@ type chatRequest struct {
 	stream
 	scheduling
 	reasoning
+	separation
+	calling
 	Options             *sampling     `json:"options"` // Ollama's place for sampling parameters
 	Model               string        `json:"model"`
 	Messages            templateValue `json:"messages"`
@@ -35,17 +37,6 @@ type chatChunk struct {
 	Delta        chatDelta     `json:"delta"`
 	Logprobs     *chatLogprobs `json:"logprobs,omitempty"`
 	FinishReason *string       `json:"finish_reason"`
-}
-
-type chatMessage struct {
-	Role    string  `json:"role"`
-	Content string  `json:"content"`
-	Refusal *string `json:"refusal"`
-}
-
-type chatDelta struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
 }
 
 func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiError) {
@@ -82,27 +73,47 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.renderChat(r, m, req, args)
+	talk, err := s.renderChat(r, m, req, args)
+	if err == nil {
+		err = req.constrain(m, talk, params)
+	}
 	if err != nil {
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
 	p := &plan{served: served, grammar: req.chosen, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: append(ignored, padding...), names: map[string]string{"prompt": "messages"}}
+	parts, err := req.parts(m, talk, n)
+	if err != nil {
+		return nil, err
+	}
 	if p.stream {
-		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion.chunk", n, &req.stream, chatChunks(m, n, logprobs))
+		a := newOpenAIAnswer[chatChunk](r.Context(), s, m, id, "chat.completion.chunk", n, &req.stream, nil)
+		if a.convert = chatChunks(m, n, logprobs); parts != nil {
+			a.convert = streamParts(parts, &a.total, logprobs)
+		}
+		p.answer = a
 	} else {
-		p.answer = newOpenAIAnswer(r.Context(), s, m, id, "chat.completion", n, &req.stream, chatChoices(m, logprobs))
+		a := newOpenAIAnswer[chatChoice](r.Context(), s, m, id, "chat.completion", n, &req.stream, nil)
+		if a.convert = chatChoices(m, logprobs); parts != nil {
+			a.convert = wholeParts(parts, &a.total, logprobs)
+		}
+		p.answer = a
 	}
 	base := s.submission(r.Context(), &req.scheduling)
 	base.Stream = p.stream
-	p.subs, err = req.sampling.submissions([]prompt{{ids: ids}}, params, base, s.Seed)
+	p.subs, err = req.sampling.submissions([]prompt{{ids: talk.ids}}, params, base, s.Seed)
+	for i := range p.subs {
+		if parts != nil { // marks may be special tokens
+			p.subs[i].KeepSpecial = true
+		}
+	}
 	return p, err
 }
 
 // chatChoices converts complete outputs.
 func chatChoices(m *Model, logprobs bool) func(*messages.CallOutput, func(chatChoice)) {
 	return func(out *messages.CallOutput, send func(chatChoice)) {
-		one := chatChoice{Index: out.Index, Message: chatMessage{Role: "assistant", Content: out.Text}, FinishReason: finishWord(out.Finish)}
+		one := chatChoice{Index: out.Index, Message: chatMessage{Role: "assistant", Content: &out.Text}, FinishReason: finishWord(out.Finish)}
 		if logprobs {
 			one.Logprobs = newChatLogprobs(m, out.Tokens)
 		}

@@ -21,7 +21,7 @@ type (
 
 // checkMessages checks the messages and makes them what templates expect: content
 // parts become one text, and the role developer becomes system, its older name.
-func checkMessages(value any, templateCalls bool) *apiError {
+func checkMessages(value any) *apiError {
 	list, isList := value.(*chat.List)
 	switch {
 	case value == nil:
@@ -32,7 +32,7 @@ func checkMessages(value any, templateCalls bool) *apiError {
 		return invalid("messages", `"messages" is empty; send at least one message`)
 	}
 	for i, one := range list.Items() {
-		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i), templateCalls); err != nil {
+		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {
 			return err
 		}
 	}
@@ -51,9 +51,8 @@ func member(value any, key string) any {
 }
 
 // oneMessage checks one message and rewrites what templates do not know. It must
-// have a role and content; the template checks everything else. templateCalls says whether
-// the template renders the tool calls that a message may have instead of content.
-func oneMessage(value any, where string, templateCalls bool) *apiError {
+// have a role, and content or calls of tools; the template checks everything else.
+func oneMessage(value any, where string) *apiError {
 	role, isText := member(value, "role").(string)
 	switch {
 	case !isText:
@@ -65,6 +64,9 @@ func oneMessage(value any, where string, templateCalls bool) *apiError {
 	if role == "developer" {
 		message.Set("role", "system")
 	}
+	if err := modernise(message, role, where); err != nil {
+		return err
+	}
 	switch content := member(value, "content").(type) {
 	case string:
 	case nil:
@@ -74,9 +76,8 @@ func oneMessage(value any, where string, templateCalls bool) *apiError {
 			return invalid(where+".content", "%s.content is missing", where)
 		case calls == nil || len(calls.Items()) == 0:
 			return invalid(where+".content", "%s.content is null or missing; send text, or an empty string", where)
-		case !templateCalls:
-			return invalid(where+".tool_calls", "%s has tool calls and no content, but the model's chat template does not support tool calls; write them into content as text", where)
 		}
+		message.Set("content", nil)
 	case *chat.List:
 		text, err := joinParts(content.Items(), where+".content")
 		if err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
@@ -16,19 +18,43 @@ const (
 	SpecialTokensParse = "parse" // they are recognised, as Hugging Face does it
 )
 
+// conversation is a chat as the model sees it, and how its answer is read.
+type conversation struct {
+	ids    []int32
+	end    string // of the prompt's text
+	calls  int    // in the messages
+	tools  *toolbox
+	format *output.Format
+}
+
+// promptEnd is how much of a prompt's text is kept, in bytes: marks that begin an answer are in it.
+const promptEnd = 256
+
 // renderChat applies the model's template and tokenises the prompt.
-func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args map[string]any) ([]int32, *apiError) {
+func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args map[string]any) (*conversation, *apiError) {
 	if fault := m.TemplateFault; fault != nil {
 		return nil, invalid("messages", "the chat template of the model %s cannot be used: %v; use /v1/completions, which needs none", own(m.ID), own(fault))
 	}
 	if m.Template == nil {
 		return nil, invalid("messages", "the model %s has no chat template; use /v1/completions, or start the server with chat-template", own(m.ID))
 	}
-	if err := checkMessages(req.Messages.value, m.Template.Mentions("tool_calls")); err != nil {
+	if err := checkMessages(req.Messages.value); err != nil {
 		return nil, err
 	}
-	ids, failed := m.EncodeChat(r.Context(), chat.Input{Messages: req.Messages.value, Now: s.Now(), Extra: args,
-		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}, s.rules.Load().SpecialTokens)
+	talk := &conversation{calls: callsIn(req.Messages.value)}
+	var err *apiError
+	if talk.tools, err = req.calling.read(); err != nil {
+		return nil, err
+	}
+	if talk.format, err = m.formatFor(talk.tools); err != nil {
+		return nil, err
+	}
+	in := chat.Input{Messages: m.history(req.Messages.value.(*chat.List), talk), Now: s.Now(), Extra: args,
+		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}
+	if talk.tools != nil && talk.tools.shown != nil && m.Template.HasVariable("tools") {
+		in.Tools = talk.tools.shown
+	}
+	prompt, failed := m.encodeChat(r.Context(), in, s.rules.Load().SpecialTokens)
 	var long promptTooLong
 	switch {
 	case failed != nil && r.Context().Err() != nil:
@@ -37,10 +63,22 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 		return nil, invalid("messages", "%s", own(long)).coded(codeTooLong)
 	case failed != nil:
 		return nil, invalid("messages", "the model's chat template rejects these messages: %v", failed)
-	case len(ids) == 0:
+	case len(prompt.ids) == 0:
 		return nil, invalid("messages", "the prompt of these messages is empty; send at least one message with content")
 	}
-	return ids, nil
+	talk.ids, talk.end = prompt.ids, strings.Clone(prompt.text[max(0, len(prompt.text)-promptEnd):])
+	return talk, nil
+}
+
+// history makes the messages what the model's template understands.
+func (m *Model) history(messages *chat.List, talk *conversation) any {
+	if talk.calls > 0 && !m.Template.Mentions("tool_calls") {
+		messages = m.plainHistory(messages)
+	}
+	if talk.tools != nil && talk.tools.shown != nil && !m.Template.HasVariable("tools") {
+		messages = plainTools(messages, talk.tools.shown)
+	}
+	return m.Format.History.Prepare(messages)
 }
 
 // templateArgs reads chat_template_kwargs, further variables for the template.
@@ -70,23 +108,29 @@ type promptTooLong struct{ error }
 // come only from the template, so none is added. A prompt that is far too long for
 // the context is refused, mostly by its length.
 func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
+	p, err := m.encodeChat(ctx, in, specialTokens)
+	return p.ids, err
+}
+
+// encodeChat is EncodeChat that returns the prompt's text, too.
+func (m *Model) encodeChat(ctx context.Context, in chat.Input, specialTokens string) (p prompt, err error) {
 	tok := m.Tokenizer
 	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()
 	in.MaxBytes = m.textBytes()
 	if specialTokens != SpecialTokensParse {
 		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
 	}
-	prompt, err := m.Template.RenderFollowed(ctx, in)
+	rendered, err := m.Template.RenderFollowed(ctx, in)
 	var long *chat.LengthError
 	switch {
 	case errors.As(err, &long):
-		return nil, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", long.Bytes, long.Max, m.Context-1)}
+		return p, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", long.Bytes, long.Max, m.Context-1)}
 	case err != nil:
-		return nil, err
+		return p, err
 	}
-	ids := tok.Encode(prompt.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: prompt.Client, Max: m.counted()})
+	ids := tok.Encode(rendered.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: rendered.Client, Max: m.counted()})
 	if len(ids) > m.counted() {
-		return nil, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", m.counted(), m.Context-1)}
+		return p, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", m.counted(), m.Context-1)}
 	}
-	return ids, nil
+	return prompt{ids, rendered.Text}, nil
 }

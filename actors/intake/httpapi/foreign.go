@@ -46,7 +46,7 @@ type foreignField struct {
 const advice = "*"
 
 const (
-	noTools   = "leave it out; describe the tools in a message"
+	noTools   = "use /v1/chat/completions"
 	noMedia   = "leave it out; this server reads and writes text only"
 	noPenalty = "leave it out; use temperature, top_p, top_k or min_p"
 	noLogprob = "use return_logprob and top_logprobs_num, next to sampling_params"
@@ -58,9 +58,9 @@ var foreignFields = []foreignField{
 	{inAll, "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options verbosity prediction", advice, ""},
 	{inAll, "keep_alive session_id id_slot slot_id cache_prompt n_keep num_keep n_discard n_cache_reuse timings_per_token return_progress", advice, ""},
 	{inAll, "num_gpu main_gpu num_thread num_batch low_vram use_mmap use_mlock numa f16_kv vocab_only", advice, ""},
-	{inAll, "request_id data_parallel_rank log_metrics custom_labels custom_logger include_reasoning separate_reasoning stream_reasoning return_cached_tokens_details", advice, ""},
+	{inAll, "request_id data_parallel_rank log_metrics custom_labels custom_logger stream_reasoning return_cached_tokens_details", advice, ""},
 	{inAll, "provider route models usage", advice, ""},
-	{inAll, "parallel_tool_calls", advice, ""},
+	{inCompletions | inNative, "parallel_tool_calls include_reasoning separate_reasoning", advice, ""},
 
 	// The form of the answer.
 	{inAll, "guided_decoding_backend", advice, ""},
@@ -68,8 +68,9 @@ var foreignFields = []foreignField{
 	{inAll, "modalities", `["text"]`, `use ["text"]`},
 	{inAll, "audio", "", noMedia},
 	{inAll, "image_data audio_data video_data multimodal mm_processor_kwargs images", "[] {} false", noMedia},
-	{inAll, "tools functions", "[]", noTools},
-	{inAll, "tool_choice function_call", `"none" "auto"`, noTools},
+	{inCompletions | inNative, "tools functions", "[]", noTools},
+	{inCompletions | inNative, "tool_choice function_call", `"none" "auto"`, noTools},
+	{inCompletions | inNative, "reasoning_format", `"auto" "none"`, "leave it out; thoughts are apart in /v1/chat/completions only"},
 	{inAll, "web_search_options plugins moderation documents", "[] {} false", ""},
 	{inAll, "suffix", `""`, "write the suffix into the prompt, in the model's fill-in-the-middle format"},
 	{inChat, "system instructions", `"" []`, `put it into a system message: {"role": "system", "content": "…"}`},

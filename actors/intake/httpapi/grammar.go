@@ -86,6 +86,8 @@ type structuredOutputs struct {
 type source struct {
 	name string
 	src  grammar.Source
+	// place translates a place in it into a parameter and a place there; nil: it is one in name.
+	place func(at string) (param, rest string)
 }
 
 // sources lists the grammars of a request.
@@ -96,7 +98,7 @@ func (c *constraint) sources() (list []source, err *apiError) {
 		case text == "":
 			err = cmp.Or(err, invalid(name, "%s is empty; leave it out, or send a grammar", name))
 		default:
-			list = append(list, source{name, grammar.Source{Kind: kind, Text: text}})
+			list = append(list, source{name: name, src: grammar.Source{Kind: kind, Text: text}})
 		}
 	}
 	text := func(name string, kind grammar.Kind, value *string) { add(name, kind, given(value, ""), value != nil) }
@@ -174,7 +176,7 @@ func (f *responseFormat) source() (source, *apiError) {
 		return nil
 	}
 	schema := func(name string, text json.RawMessage) (source, *apiError) {
-		return source{name, grammar.Source{Kind: grammar.JSONSchema, Text: string(text)}}, nil
+		return source{name: name, src: grammar.Source{Kind: grammar.JSONSchema, Text: string(text)}}, nil
 	}
 	switch f.Type {
 	case "text":
@@ -209,7 +211,7 @@ func (f *responseFormat) source() (source, *apiError) {
 			}
 		}
 		text.WriteByte('}')
-		return source{name, grammar.Source{Kind: grammar.Tags, Text: text.String()}}, nil
+		return source{name: name, src: grammar.Source{Kind: grammar.Tags, Text: text.String()}}, nil
 	}
 	if f.Type == "" {
 		return source{}, invalid(name+".type", "response_format has no type; it must be text, json_object, json_schema or structural_tag")
@@ -276,7 +278,7 @@ func (s *Server) compile(r *http.Request, p *plan) *apiError {
 		_, failed = grammars.Get(r.Context(), p.grammar.src)
 	}
 	if failed != nil {
-		return refusedGrammar(r.Context(), name, failed)
+		return p.grammar.refused(r.Context(), p.within, failed)
 	}
 	return nil
 }
@@ -318,9 +320,17 @@ func (c *compilations) enter(client string) (leave func(), full string) {
 	}, ""
 }
 
-// refusedGrammar is the error about a grammar that cannot be used.
-func refusedGrammar(ctx context.Context, name string, failed error) *apiError {
+// refused is the error about a grammar that cannot be used.
+func (s *source) refused(ctx context.Context, within string, failed error) *apiError {
 	e, is := errors.AsType[*grammar.Error](failed)
+	name, at := s.name, ""
+	if is {
+		at = e.At
+	}
+	if s.place != nil {
+		name, at = s.place(at)
+	}
+	name = within + name
 	switch {
 	case errors.Is(failed, store.ErrFull):
 		return newError(http.StatusTooManyRequests).coded(codeLimited).about(name).retry(1).say("%v; send the request again in a moment, or one with a grammar that other requests have", own(failed))
@@ -328,8 +338,8 @@ func refusedGrammar(ctx context.Context, name string, failed error) *apiError {
 		return clientGone(ctx, failed)
 	}
 	where := ""
-	if e.At != "" {
-		where = ", at " + clip(e.At, maxErrorParam)
+	if at != "" {
+		where = ", at " + clip(at, maxErrorParam)
 	}
 	remedy := ""
 	if e.Remedy != "" {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
@@ -19,10 +20,11 @@ type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
 
-	TemplateFault error    // why the model's template cannot be used; names file and remedy
-	EOS           []int32  // frozen; tokens that end an output
-	Grammars      Grammars // nil: outputs cannot be constrained
-	GrammarFault  error    // why; names the remedy
+	Format        output.Format // how outputs are written, from the template or named by settings
+	TemplateFault error         // why the model's template cannot be used; names file and remedy
+	EOS           []int32       // frozen; tokens that end an output
+	Grammars      Grammars      // nil: outputs cannot be constrained
+	GrammarFault  error         // why; names the remedy
 	Defaults      SamplingDefaults
 	// Fingerprint, which may be nil, names the numerics of device and weights: equal
 	// seeds produce equal tokens under equal fingerprints. "" leaves it out of answers.

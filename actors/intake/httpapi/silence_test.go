@@ -64,7 +64,7 @@ func streaming(t *testing.T, body string, play func(m *messages.SubmitRequests))
 	return w
 }
 
-func output(m *messages.SubmitRequests, text string, f *messages.Finish) *messages.CallOutput {
+func outputOf(m *messages.SubmitRequests, text string, f *messages.Finish) *messages.CallOutput {
 	return &messages.CallOutput{Call: m.Call, Text: text, Finish: f}
 }
 
@@ -81,7 +81,7 @@ func TestAWaitingStreamSendsComments(t *testing.T) {
 				if i < 2 {
 					f = nil
 				}
-				m.Events <- output(m, "x", f)
+				m.Events <- outputOf(m, "x", f)
 			}
 		})
 		if w.Code != http.StatusOK {
@@ -109,15 +109,15 @@ func TestAnErrorAfterALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := streaming(t, `{"prompt": "a", "stream": true}`, func(m *messages.SubmitRequests) {
 			time.Sleep(time.Minute) // virtual
-			m.Events <- output(m, "", given)
+			m.Events <- outputOf(m, "", given)
 		})
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "7" || strings.Contains(w.Body.String(), waiting) {
 			t.Errorf("before it began: %d %v: %s", w.Code, w.Header(), w.Body)
 		}
 		w = streaming(t, `{"prompt": "a", "stream": true}`, func(m *messages.SubmitRequests) {
-			m.Events <- output(m, "x", nil)
+			m.Events <- outputOf(m, "x", nil)
 			time.Sleep(20 * time.Second) // virtual
-			m.Events <- output(m, "", given)
+			m.Events <- outputOf(m, "", given)
 		})
 		if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, waiting+`data: {"error":{"message":"too late","type":"server_error","param":null,"code":"no_engine"}}`) || strings.Contains(text, "[DONE]") {
 			t.Errorf("after it began: %d: %s", w.Code, text)
@@ -130,7 +130,7 @@ func TestAWholeAnswerHasNoComments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := streaming(t, `{"prompt": "a"}`, func(m *messages.SubmitRequests) {
 			time.Sleep(time.Minute) // virtual
-			m.Events <- output(m, "x", ended)
+			m.Events <- outputOf(m, "x", ended)
 		})
 		if w.Code != http.StatusOK || len(w.writes) != 1 {
 			t.Errorf("%d, written in %d parts: %s", w.Code, len(w.writes), w.Body)

@@ -10,6 +10,19 @@ type usage struct {
 	PromptTokensDetails struct {
 		CachedTokens int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	CompletionTokensDetails *completionDetails `json:"completion_tokens_details,omitempty"` // of a model that thinks
+}
+
+type completionDetails struct {
+	ReasoningTokens int `json:"reasoning_tokens"`
+}
+
+// think counts tokens of thoughts, marks included.
+func (u *usage) think(tokens int) {
+	if u.CompletionTokensDetails == nil {
+		u.CompletionTokensDetails = &completionDetails{}
+	}
+	u.CompletionTokensDetails.ReasoningTokens += tokens
 }
 
 // add counts one request; a prompt with n choices counts once.

@@ -40,8 +40,9 @@ func (n *Node) engineInfo() map[string]any {
 			"id": n.Name, "architecture": n.Checkpoint.Config.Architecture, "context_length": p.Context, "vocab_size": p.Vocab,
 			"weight_dtype": n.Checkpoint.WeightDType().String(),
 		},
-		"device":      map[string]any{"kind": device.Kind, "name": device.Name, "threads": device.Threads},
-		"fingerprint": n.Fingerprint(),
+		"output_format": formatInfo(&n.format),
+		"device":        map[string]any{"kind": device.Kind, "name": device.Name, "threads": device.Threads},
+		"fingerprint":   n.Fingerprint(),
 		"memory": map[string]any{
 			"max_total_num_tokens": n.Plan.Tokens * len(n.Models), "page_size": c.PageSize, "num_pages": n.Plan.Pages * len(n.Models),
 			"kv_cache_dtype": n.KVDType.String(), "bytes": n.bytes(), "stats": n.Meter.Memory(n.pool()), "plan": n.Plan.Figures,

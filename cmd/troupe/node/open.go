@@ -35,6 +35,7 @@ import (
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/grammar/store"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/telemetry"
@@ -66,7 +67,8 @@ type Node struct {
 	grammarFault error
 	Template     *chat.Template // nil: none, or TemplateFault
 
-	TemplateFault error // why the model's chat template cannot be used; only chat needs one
+	TemplateFault error         // why the model's chat template cannot be used; only chat needs one
+	format        output.Format // how the model writes outputs
 	Device        gpu.Device
 	Model         gpu.Model   // of the first engine
 	Models        []gpu.Model // of all engines
@@ -178,7 +180,7 @@ func (n *Node) openModel(ctx context.Context) (err error) {
 	return nil
 }
 
-func (n *Node) openText(context.Context) (err error) {
+func (n *Node) openText(ctx context.Context) (err error) {
 	c := n.Config()
 	if n.Tokenizer, err = n.files.Tokenizer(); err != nil {
 		return configs.About(err, "model")
@@ -190,11 +192,12 @@ func (n *Node) openText(context.Context) (err error) {
 		return err
 	}
 	n.grammars, n.grammarFault = newGrammars(n.Name, n.Tokenizer, n.EOS(), n.Checkpoint.Program.Vocab)
-	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" {
+	if n.Template, err = Template(c, n.files, n.Tokenizer); c.ChatTemplate != "" && err != nil {
 		return err // a template that was asked for must be valid
 	}
 	n.TemplateFault = err
-	return nil
+	n.format, err = Format(ctx, n.Template, n.Tokenizer, c.ToolParser, c.ReasoningParser)
+	return c.Explain(err)
 }
 
 func checkVocabulary(name string, tok *tokenizer.Tokenizer, vocab int) error {

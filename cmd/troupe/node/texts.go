@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // Texts returns what a gateway needs of the model, for ModelFromTexts, and its hash. It
-// reads the model's files again. Of this node's settings, only chat-template counts.
+// reads the model's files again. Of this node's settings, only chat-template and the parsers count.
 func (n *Node) Texts() (data []byte, hash string, err error) {
 	c := n.Config()
 	files, err := n.files.Texts()
@@ -24,7 +25,7 @@ func (n *Node) Texts() (data []byte, hash string, err error) {
 	g := &n.Checkpoint.Config.Generation
 	t := &wire.Texts{Files: files, Eos: n.EOS(), Recommended: &wire.Recommended{
 		DoSample: g.DoSample, Temperature: g.Temperature, TopP: g.TopP, TopK: g.TopK, MinP: g.MinP, RepetitionPenalty: g.RepetitionPenalty,
-	}}
+	}, ToolCallParser: c.ToolParser, ReasoningParser: c.ReasoningParser}
 	if c.ChatTemplate != "" {
 		if t.ChatTemplate, err = templateText(c.ChatTemplate); err != nil {
 			return nil, "", c.Explain(configs.About(err, "chat-template"))
@@ -41,7 +42,7 @@ func (n *Node) Texts() (data []byte, hash string, err error) {
 // The caller sets Created and Fingerprint. It takes up to a second for a large vocabulary.
 //
 // c are the gateway's settings: of those about models, sampling-defaults and
-// special-tokens-in-messages count. The chat template is the engine's.
+// special-tokens-in-messages count. The chat template and the parsers are the engine's.
 func ModelFromTexts(data []byte, m *wire.Model, c *configs.Config) (httpapi.Model, error) {
 	if err := checkModel(m); err != nil {
 		return httpapi.Model{}, err
@@ -70,8 +71,12 @@ func ModelFromTexts(data []byte, m *wire.Model, c *configs.Config) (httpapi.Mode
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
 	template, fault := textsTemplate(t, m.Name, tok)
+	format, err := Format(context.Background(), template, tok, t.ToolCallParser, t.ReasoningParser)
+	if err != nil {
+		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
+	}
 	served := httpapi.Model{
-		ID: m.Name, Context: int(m.Context), Tokenizer: tok, Template: template, TemplateFault: fault, EOS: t.Eos, Defaults: defaults,
+		ID: m.Name, Context: int(m.Context), Tokenizer: tok, Template: template, Format: format, TemplateFault: fault, EOS: t.Eos, Defaults: defaults,
 	}
 	grammars, fault := newGrammars(m.Name, tok, t.Eos, int(m.Vocab))
 	if served.GrammarFault = fault; fault == nil {

@@ -29,7 +29,7 @@ func Detect(ctx context.Context, t *chat.Template, o DetectOptions) Format {
 func detectCalls(ctx context.Context, t *chat.Template, o DetectOptions) Format {
 	for _, content := range []any{"", nil} {
 		for _, text := range []bool{false, true} {
-			p := &probe{template: t, o: o, history: History{ArgumentsText: text}, tools: probeTools}
+			p := &probe{template: t, o: o, history: History{ArgumentsText: text, NullContent: content == nil}, tools: probeTools}
 			after, written := p.answer(ctx, p.message("", content, true))
 			if !strings.Contains(after, probeTool) {
 				continue

@@ -21,6 +21,8 @@ type Format struct {
 type History struct {
 	// ArgumentsText says that it wants the arguments of calls as a JSON text, not as an object.
 	ArgumentsText bool `json:"arguments_text,omitempty"`
+	// NullContent says that it writes calls only of messages whose content is null.
+	NullContent bool `json:"null_content,omitempty"`
 	// Reasoning is the key of the thoughts in a message. "content" means that they are a block
 	// {"type": "thinking", "thinking": …} of the content; "" means that the template has none.
 	Reasoning string `json:"reasoning,omitempty"`

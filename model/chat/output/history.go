@@ -1,14 +1,9 @@
 package output
 
-import (
-	"context"
-	"sync"
-
-	"github.com/troupe-engine/troupe/model/chat"
-)
+import "github.com/troupe-engine/troupe/model/chat"
 
 // Prepare makes the messages of a conversation what the template wants: the arguments of calls
-// as an object or a text, thoughts under its key. Messages is a value of chat.DecodeJSON and
+// as an object or a text, an empty content beside calls as "" or null, thoughts under its key. Messages is a value of chat.DecodeJSON and
 // stays as it is. What does not look like messages is returned as it came.
 func (h History) Prepare(messages any) any {
 	list, ok := messages.(*chat.List)
@@ -44,11 +39,27 @@ func (h History) message(message any) any {
 				key = h.Reasoning
 			}
 		case "content":
-			value = h.content(m, value)
+			value = h.content(m, h.besideCalls(m, value))
 		}
 		made.Set(key, value)
 	}
 	return made
+}
+
+// besideCalls is the content of a message. Beside calls an empty one is "", and any is null
+// where the template writes calls only then: it would leave them out.
+func (h History) besideCalls(m *chat.Dict, content any) any {
+	calls, _ := m.Get("tool_calls")
+	if list, ok := calls.(*chat.List); !ok || len(list.Items()) == 0 {
+		return content
+	}
+	switch {
+	case h.NullContent:
+		return nil
+	case content == nil:
+		return ""
+	}
+	return content
 }
 
 // content is the content with the thoughts in it, if the template wants them there.
@@ -65,15 +76,6 @@ func (h History) content(m *chat.Dict, content any) any {
 	}
 	return content
 }
-
-// toJSON writes a value as templates do.
-var toJSON = sync.OnceValue(func() *chat.Template {
-	t, err := chat.Parse("", "{{ messages | tojson }}")
-	if err != nil {
-		panic(err)
-	}
-	return t
-})
 
 // block is a part of a content.
 func block(kind, text string) *chat.Dict {
@@ -92,7 +94,7 @@ func (h History) function(function any) any {
 				return v
 			}
 		case !isText && h.ArgumentsText:
-			if text, err := toJSON().Render(context.Background(), chat.Input{Messages: arguments}); err == nil {
+			if text, err := chat.JSON(arguments); err == nil {
 				return text
 			}
 		}

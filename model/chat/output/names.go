@@ -86,3 +86,13 @@ func Named(f Format, toolParser, reasoningParser string) (Format, error) {
 }
 
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }
+
+// ValidName reports whether every format can write a call of a tool of this name.
+func ValidName(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if !inField("name", name[i]) || name[i] >= 0x7f {
+			return false
+		}
+	}
+	return name != ""
+}

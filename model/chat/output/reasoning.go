@@ -17,7 +17,7 @@ func detectReasoning(ctx context.Context, t *chat.Template, o DetectOptions, f *
 	var written []string
 	for _, key := range []string{"reasoning_content", "reasoning", "thinking", "content"} {
 		for _, tools := range []any{nil, probeTools} {
-			p := &probe{template: t, o: o, history: History{f.History.ArgumentsText, key}, tools: tools}
+			p := &probe{template: t, o: o, history: History{ArgumentsText: f.History.ArgumentsText, Reasoning: key}, tools: tools}
 			after, _ := p.answer(ctx, p.message(probeReasoning, probeContent, false))
 			called, _ := p.answer(ctx, p.message(probeReasoning, "", tools != nil))
 			// A template that does not know blocks may write them as it writes any value.

@@ -27,6 +27,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/request"
 	"github.com/troupe-engine/troupe/sched/former"
@@ -54,13 +55,16 @@ type Options struct {
 	EOSChance       float64         // per token; zero means never
 	StepTime        time.Duration   // of the device; zero means no wait
 	NoTemplate      bool            // serve without a chat template
-	TemplateFault   error           // why it cannot be used, with NoTemplate
-	SocketBuffer    int             // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
-	Log             zerolog.Level   // zero is debug
-	Full            func() (wait, most time.Duration, full bool)
-	Change          func(*engine.Spec)
-	Grammars        func(httpapi.Grammars) httpapi.Grammars // takes the place of the server's
-	Table           func(*request.TableOptions)             // the bounds and deadlines of intake
+	Template        string          // source of another chat template
+	// Script is what the model says after a prompt; "": what it says otherwise.
+	Script        func(prompt string) string
+	TemplateFault error         // why it cannot be used, with NoTemplate
+	SocketBuffer  int           // bytes that the kernel keeps per connection for a client that does not read; zero means its own choice
+	Log           zerolog.Level // zero is debug
+	Full          func() (wait, most time.Duration, full bool)
+	Change        func(*engine.Spec)
+	Grammars      func(httpapi.Grammars) httpapi.Grammars // takes the place of the server's
+	Table         func(*request.TableOptions)             // the bounds and deadlines of intake
 }
 
 // Server is a running server.
@@ -113,6 +117,9 @@ func Start(t testing.TB, opt Options) *Server {
 		EOSChance: opt.EOSChance, CheckReads: true, Async: true, StepTime: opt.StepTime}
 	grammars := grammarsOf(t, tok, eos)
 	s.FakeModel.Allowed = func(g *messages.Grammar, output []int32) func(int32) bool { return allowed(t, grammars, g, output) }
+	if opt.Script != nil {
+		s.FakeModel.Script = scripted(tok, eos, opt.Script)
+	}
 	s.Fake = fakemodel.New(s.FakeModel)
 	s.gate = &gate{Executor: s.Fake}
 	log := zerolog.New(s.logs).Level(opt.Log)
@@ -148,6 +155,14 @@ func Start(t testing.TB, opt Options) *Server {
 	}
 	if opt.NoTemplate {
 		s.Model.Template, s.Model.TemplateFault = nil, opt.TemplateFault
+	}
+	if opt.Template != "" {
+		if s.Model.Template, err = chat.Parse("template", opt.Template); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Model.Template != nil {
+		s.Model.Format = output.Detect(context.Background(), s.Model.Template, output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()})
 	}
 	var seeds atomic.Uint64
 	opt.HTTP.Host, opt.HTTP.Port = "127.0.0.1", 0

@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/troupe-engine/troupe/model/chat"
+)
+
+// modernise rewrites the parts of a message about calls that have an older or newer form
+// than chat templates know: function_call, the role function, and calls of custom tools.
+func modernise(message *chat.Dict, role, where string) *apiError {
+	if function := member(message, "function_call"); function != nil && role == "assistant" && member(message, "tool_calls") == nil {
+		if _, isObject := function.(*chat.Dict); !isObject {
+			return invalid(where+".function_call", "%s.function_call must be an object with a name and arguments", where)
+		}
+		call := chat.NewDict(3)
+		call.Set("id", "call_"+strings.Trim(where, "messages[]"))
+		call.Set("type", "function")
+		call.Set("function", function)
+		message.Set("tool_calls", chat.NewList([]any{call}))
+	}
+	if role == "function" {
+		message.Set("role", "tool")
+	}
+	calls := member(message, "tool_calls")
+	if calls == nil {
+		return nil
+	}
+	list, isList := calls.(*chat.List)
+	if !isList {
+		return invalid(where+".tool_calls", "%s.tool_calls must be an array of objects", where)
+	}
+	for i, call := range list.Items() {
+		at := fmt.Sprintf("%s.tool_calls[%d]", where, i)
+		if custom, isCustom := member(call, "custom").(*chat.Dict); isCustom {
+			arguments := chat.NewDict(1)
+			arguments.Set(customInput, member(custom, customInput))
+			function := chat.NewDict(2)
+			function.Set("name", member(custom, "name"))
+			function.Set("arguments", arguments)
+			call.(*chat.Dict).Set("type", "function")
+			call.(*chat.Dict).Set("function", function)
+		}
+		if _, hasName := member(member(call, "function"), "name").(string); !hasName {
+			return invalid(at, `%s must be an object such as {"id": "…", "type": "function", "function": {"name": "…", "arguments": "{…}"}}`, at)
+		}
+	}
+	return nil
+}
+
+// callsIn counts the calls in a conversation.
+func callsIn(messages any) (n int) {
+	list, _ := messages.(*chat.List)
+	if list == nil {
+		return 0
+	}
+	for _, message := range list.Items() {
+		if calls, ok := member(message, "tool_calls").(*chat.List); ok {
+			n += len(calls.Items())
+		}
+	}
+	return n
+}
+
+// plainHistory writes calls and their results as text, for templates that do not know them:
+// calls as a JSON list, and results as messages of the user.
+func (m *Model) plainHistory(messages *chat.List) *chat.List {
+	var made []any
+	var names = map[any]any{} // of tools, by the call's id
+	var last *chat.Dict       // with results
+	for _, message := range messages.Items() {
+		role := member(message, "role")
+		calls, _ := member(message, "tool_calls").(*chat.List)
+		switch {
+		case role == "tool":
+			text := fmt.Sprintf("Result: %s", member(message, "content"))
+			if name := names[member(message, "tool_call_id")]; name != nil {
+				text = fmt.Sprintf("Result of %s: %s", name, member(message, "content"))
+			}
+			if last == nil {
+				last = chat.NewDict(2)
+				last.Set("role", "user")
+				made = append(made, last)
+			} else {
+				text = member(last, "content").(string) + "\n" + text
+			}
+			last.Set("content", text)
+			continue
+		case role == "assistant" && calls != nil && len(calls.Items()) > 0:
+			for _, call := range calls.Items() {
+				names[member(call, "id")] = member(member(call, "function"), "name")
+			}
+			text, _ := member(message, "content").(string)
+			plain := chat.NewDict(2)
+			plain.Set("role", role)
+			plain.Set("content", strings.TrimSpace(text+"\n"+plainCalls(calls)))
+			message = plain
+		}
+		last = nil
+		made = append(made, message)
+	}
+	return chat.NewList(made)
+}
+
+// plainCalls are calls as output.Plain reads them.
+func plainCalls(calls *chat.List) string {
+	var list []any
+	for _, call := range calls.Items() {
+		function := member(call, "function")
+		arguments := member(function, "arguments")
+		if text, isText := arguments.(string); isText {
+			if value, err := chat.DecodeJSON([]byte(text)); err == nil {
+				arguments = value
+			}
+		}
+		one := chat.NewDict(2)
+		one.Set("name", member(function, "name"))
+		one.Set("arguments", arguments)
+		list = append(list, one)
+	}
+	return chatJSON(chat.NewList(list))
+}
+
+// chatJSON is a client's value as text; "" if it is far too long, which the template finds, too.
+func chatJSON(value any) string {
+	text, _ := chat.JSON(value)
+	return text
+}
+
+// plainTools describes tools to a model whose template does not, at the begin of the
+// conversation: not every template has a place for a message of the system there.
+func plainTools(messages *chat.List, tools any) *chat.List {
+	items := append([]any(nil), messages.Items()...)
+	first, _ := items[0].(*chat.Dict)
+	made := chat.NewDict(first.Len())
+	for key, value := range first.All() {
+		if text, isText := value.(string); isText && key == "content" {
+			value = "You can call these tools: " + chatJSON(tools) + "\n" +
+				`To call them, answer with a JSON list only: [{"name": "…", "arguments": {…}}]` + "\n\n" + text
+		}
+		made.Set(key, value)
+	}
+	items[0] = made
+	return chat.NewList(items)
+}

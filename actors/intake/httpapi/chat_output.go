@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/chat/output"
+	"github.com/troupe-engine/troupe/model/grammar"
+	"github.com/troupe-engine/troupe/model/grammar/outputs"
+)
+
+// separation are the switches for thoughts in an answer.
+type separation struct {
+	Separate  *bool   `json:"separate_reasoning"` // SGLang's: false leaves thoughts in the content
+	Reasoning *string `json:"reasoning_format"`   // llama.cpp's: none does so, too
+	Include   *bool   `json:"include_reasoning"`  // vLLM's: false leaves thoughts out of the answer
+}
+
+// keep reports whether thoughts stay in the content.
+func (s *separation) keep() (bool, *apiError) {
+	switch format := given(s.Reasoning, "auto"); format {
+	case "none":
+		return true, nil
+	case "auto", "deepseek":
+		return !given(s.Separate, true), nil
+	default:
+		return false, invalid("reasoning_format", `reasoning_format is %q; it must be "auto", "deepseek" or "none"`, clip(format, 64))
+	}
+}
+
+// formatFor is the format of the answer to a request with tools, or without (nil).
+func (m *Model) formatFor(t *toolbox) (*output.Format, *apiError) {
+	switch {
+	case !t.may():
+		return &m.Format, nil
+	case m.knowsTools():
+		return &m.Format, nil
+	case t.required:
+		plain := output.Plain(m.Format)
+		return &plain, nil
+	}
+	return nil, invalid("tool_choice", `the chat template of the model %s has no tools, so the model cannot choose to call one; set tool_choice to "required", to a tool, or to "none"`, own(m.ID))
+}
+
+// knowsTools reports whether the template shows tools and the calls of its models are understood.
+func (m *Model) knowsTools() bool {
+	return (m.Format.Calls != nil || m.Format.Messages != nil) && m.Template.HasVariable("tools")
+}
+
+// chatSpec is what a grammar says about an answer; nil if it says nothing.
+func chatSpec(format *output.Format, t *toolbox, content *source, end string) *outputs.Spec {
+	thinks := format.Reasoning.Close != "" || format.Messages != nil
+	if !t.may() && (content == nil || !thinks) {
+		return nil
+	}
+	spec := &outputs.Spec{Format: *format, Opened: format.Opened(end), NoThoughts: thoughtsClosed(format, end)}
+	if content != nil {
+		spec.Content = &outputs.Text{Kind: string(content.src.Kind), Text: content.src.Text}
+	}
+	if t.may() {
+		spec.Required, spec.Single = t.required, t.single
+		for _, one := range t.callable {
+			spec.Tools = append(spec.Tools, one.Tool)
+		}
+	}
+	return spec
+}
+
+// thoughtsClosed reports whether a prompt ends behind thoughts, as with enable_thinking: false.
+func thoughtsClosed(format *output.Format, prompt string) bool {
+	mark := strings.TrimSpace(format.Reasoning.Close)
+	return mark != "" && strings.HasSuffix(strings.TrimSpace(prompt), mark)
+}
+
+// constrain makes the grammar of a chat's answer out of its parts.
+func (req *chatRequest) constrain(m *Model, talk *conversation, params *messages.SamplingParams) *apiError {
+	t, content := talk.tools, req.chosen
+	spec := chatSpec(talk.format, t, content, talk.end)
+	if spec == nil {
+		return nil
+	}
+	if m.Grammars == nil {
+		if !t.required {
+			return nil // what the model writes is read as it comes
+		}
+		return invalid("tool_choice", "tool_choice needs a grammar, which cannot be used: %v", m.GrammarFault).coded("unsupported_parameter")
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return internal("the grammar of an answer cannot be written: %v", err)
+	}
+	req.chosen = &source{t.param(content), grammar.Source{Kind: grammar.Output, Text: string(text)}, func(at string) (string, string) {
+		return t.place(content, at)
+	}}
+	params.Grammar = &messages.Grammar{Kind: string(req.chosen.src.Kind), Text: req.chosen.src.Text}
+	return nil
+}
+
+// parts reads the answer to a chat; nil: all of it is content.
+func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatParts, *apiError) {
+	keep, err := req.separation.keep()
+	if err != nil {
+		return nil, err
+	}
+	f, t := talk.format, talk.tools
+	if f.Reasoning.Close == "" && f.Messages == nil && len(f.Drop) == 0 && !t.may() {
+		return nil, nil
+	}
+	p := &chatParts{model: m, format: f, tools: t, before: talk.calls, silent: !given(req.Include, true),
+		visible: !given(req.SkipSpecialTokens, true), choices: make([]choiceParts, choices)}
+	p.options = output.Options{KeepReasoning: keep, Opened: f.Opened(talk.end)}
+	// A grammar allows complete calls only. Without one, a call is shown when it is one.
+	p.options.Hold = !req.on() || req.chosen == nil
+	if t.may() {
+		for _, one := range t.callable {
+			p.options.Tools = append(p.options.Tools, output.Tool{Name: one.Name, Parameters: one.Parameters})
+		}
+	}
+	return p, nil
+}
+
+// param is the parameter that an answer's grammar is mostly about.
+func (t *toolbox) param(content *source) string {
+	switch {
+	case !t.may():
+		return content.name
+	case t.legacy:
+		return "functions"
+	}
+	return "tools"
+}
+
+// place translates a place in a spec into a parameter and the rest of the place.
+func (t *toolbox) place(content *source, at string) (param, rest string) {
+	if rest, ok := strings.CutPrefix(at, "/content"); ok && content != nil {
+		return content.name, rest
+	}
+	param = t.param(content)
+	rest, ok := strings.CutPrefix(at, "/tools/")
+	number, rest, _ := strings.Cut(rest, "/")
+	index, err := strconv.Atoi(number)
+	if !ok || err != nil || index < 0 || index >= len(t.callable) {
+		return param, at
+	}
+	one := &t.callable[index]
+	field, rest, more := strings.Cut(rest, "/")
+	if more {
+		rest = "/" + rest
+	}
+	switch {
+	case field == "input":
+		return one.at + ".format.grammar.definition", rest
+	case field == "":
+		return one.at, rest
+	}
+	return one.at + "." + field, rest
+}

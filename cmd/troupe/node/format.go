@@ -1,0 +1,43 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/troupe-engine/troupe/configs"
+	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
+	"github.com/troupe-engine/troupe/model/tokenizer"
+)
+
+// searchTime bounds the search for a format. It takes milliseconds, unless a template is made to
+// take long.
+const searchTime = 10 * time.Second
+
+// Format returns how a model writes its outputs: as its chat template says, with parsers that
+// settings name in place of what it says. template may be nil.
+func Format(ctx context.Context, template *chat.Template, tok *tokenizer.Tokenizer, toolParser, reasoningParser string) (output.Format, error) {
+	f := output.Format{Name: "content"}
+	if template != nil {
+		ctx, cancel := context.WithTimeout(ctx, searchTime)
+		defer cancel()
+		f = output.Detect(ctx, template, output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()})
+	}
+	f, err := output.Named(f, toolParser, "")
+	if err != nil {
+		return f, configs.About(err, "tool-call-parser")
+	}
+	f, err = output.Named(f, "", reasoningParser)
+	return f, configs.About(err, "reasoning-parser")
+}
+
+// formatInfo is a format as /server_info shows it.
+func formatInfo(f *output.Format) map[string]any {
+	info := map[string]any{"name": f.Name, "tool_calls": f.Calls != nil || f.Messages != nil}
+	if r := f.Reasoning; r.Close != "" {
+		info["reasoning"] = map[string]any{"open": r.Open, "close": r.Close}
+	} else if f.Messages != nil {
+		info["reasoning"] = map[string]any{"channel": f.Messages.Reasoning}
+	}
+	return info
+}
