@@ -48,6 +48,16 @@ type SamplingParams struct {
 type Grammar struct {
 	Kind string // one of package grammar, such as "json_schema"
 	Text string // at most 4 MiB
+	// Thoughts, if not nil, bounds thoughts at the begin of the output. The grammar allows them.
+	Thoughts *Thoughts
+}
+
+// Thoughts bounds what a model thinks before it answers. Frozen.
+type Thoughts struct {
+	Tokens int     // that they may have, with the mark that opens them
+	Open   string  // opens them, at the begin of the output; "": the prompt has opened them
+	Mark   string  // ends them
+	End    []int32 // the tokens of Mark, in which the output is made to say it
 }
 
 // EndOf is why token, as the n-th output token (from 1), ends an output, or 0 if it does

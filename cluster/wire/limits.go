@@ -20,6 +20,7 @@ const (
 	maxBias    = 4096     // entries of logit_bias, and tokens that end an output
 	maxKind    = 64       // bytes of the name of a kind of grammar
 	maxGrammar = 4 << 20  // of a grammar, as in package grammar
+	maxMark    = 256      // tokens of the mark that ends thoughts
 	maxBytes   = 16 << 20 // of a description of a cache, and of a snapshot
 )
 

@@ -17,6 +17,9 @@ func encodeParams(p *messages.SamplingParams) *Params {
 	}
 	if g := p.Grammar; g != nil {
 		to.Grammar = &Grammar{Kind: g.Kind, Text: g.Text}
+		if t := g.Thoughts; t != nil {
+			to.Grammar.Thoughts = &Thoughts{Tokens: int64(t.Tokens), Open: t.Open, Mark: t.Mark, End: t.End}
+		}
 	}
 	for _, b := range p.LogitBias {
 		to.BiasTokens, to.Biases = append(to.BiasTokens, b.Token), append(to.Biases, b.Bias)
@@ -77,6 +80,15 @@ func decodeParams(p *Params, l *Limits) (*messages.SamplingParams, error) {
 			return nil, fmt.Errorf("the kind of the grammar has %d bytes, its text %d; at most %d and %d are allowed", len(g.Kind), len(g.Text), maxKind, maxGrammar)
 		}
 		to.Grammar = &messages.Grammar{Kind: g.Kind, Text: g.Text}
+		if t := g.Thoughts; t != nil {
+			if t.Tokens < 0 || t.Tokens > math.MaxInt32 || len(t.Open)+len(t.Mark) > maxText || len(t.End) > maxMark {
+				return nil, fmt.Errorf("thoughts may have %d tokens, their marks %d bytes and %d tokens; at most %d, %d and %d are allowed", t.Tokens, len(t.Open)+len(t.Mark), len(t.End), math.MaxInt32, maxText, maxMark)
+			}
+			if err := l.allTokens(t.End); err != nil {
+				return nil, err
+			}
+			to.Grammar.Thoughts = &messages.Thoughts{Tokens: int(t.Tokens), Open: t.Open, Mark: t.Mark, End: t.End}
+		}
 	}
 	for i, token := range p.BiasTokens {
 		bias := p.Biases[i]

@@ -46,6 +46,8 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"the bias of token 3 is 101; it must be between -100 and 100": func(r *Request) { r.Params.BiasTokens, r.Params.Biases = []int32{3}, []float32{101} },
 		"end the output is 4097":      func(r *Request) { r.Params.EosTokenIds = make([]int32, 4097) },
 		"number of biases is 4097":    func(r *Request) { r.Params.BiasTokens, r.Params.Biases = make([]int32, 4097), make([]float32, 4097) },
+		"thoughts may have -1 tokens": func(r *Request) { r.Params.Grammar = &Grammar{Thoughts: &Thoughts{Tokens: -1}} },
+		"257 tokens; at most":         func(r *Request) { r.Params.Grammar = &Grammar{Thoughts: &Thoughts{End: make([]int32, 257)}} },
 		"its text 4194305; at most":   func(r *Request) { r.Params.Grammar = &Grammar{Text: strings.Repeat("x", 4<<20+1)} },
 		"prompt_logprob_start is -1;": func(r *Request) { r.Params.PromptLogprobStart = -1 },
 	} {

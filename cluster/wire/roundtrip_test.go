@@ -66,6 +66,9 @@ func drawParams(t *rapid.T) *messages.SamplingParams {
 	}
 	if rapid.Bool().Draw(t, "grammar") {
 		p.Grammar = &messages.Grammar{Kind: rapid.StringN(0, 9, -1).Draw(t, "kind"), Text: rapid.StringN(0, 30, -1).Draw(t, "text")}
+		if rapid.Bool().Draw(t, "thoughts") {
+			p.Grammar.Thoughts = &messages.Thoughts{Tokens: rapid.IntRange(0, 99).Draw(t, "budget"), Open: rapid.StringN(0, 9, -1).Draw(t, "open"), Mark: rapid.StringN(0, 9, -1).Draw(t, "mark"), End: drawTokens(t, 0, 3)}
+		}
 	}
 	p.MinTokens = rapid.IntRange(0, p.MaxTokens).Draw(t, "least")
 	for token := int32(0); token < 900 && rapid.Bool().Draw(t, "bias"); {

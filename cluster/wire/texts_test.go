@@ -47,7 +47,7 @@ func TestBadTextsAreRefused(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"have 301989889 bytes; at most 301989888 are": make([]byte, TextsBytes+1),
 		"unexpected EOF":               good[:len(good)-1],
-		"unknown field 5":              field(5, 1),
+		"unknown field 7":              field(7, 1),
 		"unknown field 3":              varint(3),
 		"more than 64 files":           bytes.Repeat(field(fieldFiles, 0), 65),
 		"field 3 of the model's texts": field(3, maxText),

@@ -1167,7 +1167,9 @@ type Grammar struct {
 	// The language of the text, such as json_schema.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The grammar as the client gave it.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Absent: nothing bounds thoughts.
+	Thoughts      *Thoughts `protobuf:"bytes,3,opt,name=thoughts,proto3" json:"thoughts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1216,6 +1218,82 @@ func (x *Grammar) GetText() string {
 	return ""
 }
 
+func (x *Grammar) GetThoughts() *Thoughts {
+	if x != nil {
+		return x.Thoughts
+	}
+	return nil
+}
+
+// Thoughts is messages.Thoughts.
+type Thoughts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tokens        int64                  `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Open          string                 `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
+	Mark          string                 `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	End           []int32                `protobuf:"varint,4,rep,packed,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Thoughts) Reset() {
+	*x = Thoughts{}
+	mi := &file_wire_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Thoughts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Thoughts) ProtoMessage() {}
+
+func (x *Thoughts) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Thoughts.ProtoReflect.Descriptor instead.
+func (*Thoughts) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Thoughts) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Thoughts) GetOpen() string {
+	if x != nil {
+		return x.Open
+	}
+	return ""
+}
+
+func (x *Thoughts) GetMark() string {
+	if x != nil {
+		return x.Mark
+	}
+	return ""
+}
+
+func (x *Thoughts) GetEnd() []int32 {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
 // Finish asks the engine to release requests. Each one that it has gets an Ended. Of others
 // nothing is said: their end or loss was sent before.
 type Finish struct {
@@ -1230,7 +1308,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1320,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1333,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Finish) GetEpoch() uint32 {
@@ -1287,7 +1365,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1377,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1390,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ask) GetEpoch() uint32 {
@@ -1355,7 +1433,7 @@ type Describe struct {
 
 func (x *Describe) Reset() {
 	*x = Describe{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1445,7 @@ func (x *Describe) String() string {
 func (*Describe) ProtoMessage() {}
 
 func (x *Describe) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1458,7 @@ func (x *Describe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Describe.ProtoReflect.Descriptor instead.
 func (*Describe) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Describe) GetEpoch() uint32 {
@@ -1429,7 +1507,7 @@ type EpochStarted struct {
 
 func (x *EpochStarted) Reset() {
 	*x = EpochStarted{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1519,7 @@ func (x *EpochStarted) String() string {
 func (*EpochStarted) ProtoMessage() {}
 
 func (x *EpochStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1532,7 @@ func (x *EpochStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EpochStarted.ProtoReflect.Descriptor instead.
 func (*EpochStarted) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EpochStarted) GetEpoch() uint32 {
@@ -1484,7 +1562,7 @@ type EpochEnded struct {
 
 func (x *EpochEnded) Reset() {
 	*x = EpochEnded{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1574,7 @@ func (x *EpochEnded) String() string {
 func (*EpochEnded) ProtoMessage() {}
 
 func (x *EpochEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1587,7 @@ func (x *EpochEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EpochEnded.ProtoReflect.Descriptor instead.
 func (*EpochEnded) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EpochEnded) GetEpoch() uint32 {
@@ -1576,7 +1654,7 @@ type Results struct {
 
 func (x *Results) Reset() {
 	*x = Results{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1666,7 @@ func (x *Results) String() string {
 func (*Results) ProtoMessage() {}
 
 func (x *Results) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1679,7 @@ func (x *Results) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Results.ProtoReflect.Descriptor instead.
 func (*Results) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Results) GetEpoch() uint32 {
@@ -1691,7 +1769,7 @@ type Prompt struct {
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +1781,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +1794,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Prompt) GetId() uint64 {
@@ -1760,7 +1838,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1850,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1863,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Position) GetTokens() []int32 {
@@ -1819,7 +1897,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1909,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1922,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ended) GetId() uint64 {
@@ -1890,7 +1968,7 @@ type Flushed struct {
 
 func (x *Flushed) Reset() {
 	*x = Flushed{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1980,7 @@ func (x *Flushed) String() string {
 func (*Flushed) ProtoMessage() {}
 
 func (x *Flushed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1993,7 @@ func (x *Flushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushed.ProtoReflect.Descriptor instead.
 func (*Flushed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Flushed) GetEpoch() uint32 {
@@ -1956,7 +2034,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2046,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2059,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Audited) GetEpoch() uint32 {
@@ -2026,7 +2104,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2116,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2129,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Snapshot) GetAudited() *Audited {
@@ -2087,7 +2165,7 @@ type Described struct {
 
 func (x *Described) Reset() {
 	*x = Described{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2177,7 @@ func (x *Described) String() string {
 func (*Described) ProtoMessage() {}
 
 func (x *Described) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2190,7 @@ func (x *Described) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Described.ProtoReflect.Descriptor instead.
 func (*Described) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Described) GetEpoch() uint32 {
@@ -2165,7 +2243,7 @@ type CacheChanged struct {
 
 func (x *CacheChanged) Reset() {
 	*x = CacheChanged{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2255,7 @@ func (x *CacheChanged) String() string {
 func (*CacheChanged) ProtoMessage() {}
 
 func (x *CacheChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2268,7 @@ func (x *CacheChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheChanged.ProtoReflect.Descriptor instead.
 func (*CacheChanged) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CacheChanged) GetEpoch() uint32 {
@@ -2227,7 +2305,7 @@ type CacheEvent struct {
 
 func (x *CacheEvent) Reset() {
 	*x = CacheEvent{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2317,7 @@ func (x *CacheEvent) String() string {
 func (*CacheEvent) ProtoMessage() {}
 
 func (x *CacheEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2330,7 @@ func (x *CacheEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheEvent.ProtoReflect.Descriptor instead.
 func (*CacheEvent) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CacheEvent) GetKind() uint32 {
@@ -2304,7 +2382,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2394,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2407,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Hello) GetProtocol() uint32 {
@@ -2450,7 +2528,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2540,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2553,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Model) GetName() string {
@@ -2554,7 +2632,7 @@ type OpenLink struct {
 
 func (x *OpenLink) Reset() {
 	*x = OpenLink{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2644,7 @@ func (x *OpenLink) String() string {
 func (*OpenLink) ProtoMessage() {}
 
 func (x *OpenLink) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2657,7 @@ func (x *OpenLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenLink.ProtoReflect.Descriptor instead.
 func (*OpenLink) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OpenLink) GetHello() *Hello {
@@ -2607,7 +2685,7 @@ type LinkOpened struct {
 
 func (x *LinkOpened) Reset() {
 	*x = LinkOpened{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2697,7 @@ func (x *LinkOpened) String() string {
 func (*LinkOpened) ProtoMessage() {}
 
 func (x *LinkOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2710,7 @@ func (x *LinkOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkOpened.ProtoReflect.Descriptor instead.
 func (*LinkOpened) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LinkOpened) GetKey() string {
@@ -2653,7 +2731,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2743,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2756,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Fetch) GetHash() string {
@@ -2701,7 +2779,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2791,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2804,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Report) GetKind() string {
@@ -2754,7 +2832,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2766,7 +2844,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2779,7 +2857,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Reported) GetAnswer() []byte {
@@ -2811,7 +2889,7 @@ type Texts struct {
 
 func (x *Texts) Reset() {
 	*x = Texts{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2901,7 @@ func (x *Texts) String() string {
 func (*Texts) ProtoMessage() {}
 
 func (x *Texts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2914,7 @@ func (x *Texts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Texts.ProtoReflect.Descriptor instead.
 func (*Texts) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Texts) GetFiles() map[string][]byte {
@@ -2902,7 +2980,7 @@ type Recommended struct {
 
 func (x *Recommended) Reset() {
 	*x = Recommended{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +2992,7 @@ func (x *Recommended) String() string {
 func (*Recommended) ProtoMessage() {}
 
 func (x *Recommended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3005,7 @@ func (x *Recommended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recommended.ProtoReflect.Descriptor instead.
 func (*Recommended) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Recommended) GetDoSample() bool {
@@ -3064,10 +3142,16 @@ const file_wire_proto_rawDesc = "" +
 	"\ftop_logprobs\x18\x11 \x01(\x11R\vtopLogprobs\x12'\n" +
 	"\x0fprompt_logprobs\x18\x12 \x01(\x11R\x0epromptLogprobs\x120\n" +
 	"\x14prompt_logprob_start\x18\x13 \x01(\x03R\x12promptLogprobStart\x124\n" +
-	"\agrammar\x18\x14 \x01(\v2\x1a.troupe.cluster.v1.GrammarR\agrammar\"1\n" +
+	"\agrammar\x18\x14 \x01(\v2\x1a.troupe.cluster.v1.GrammarR\agrammar\"j\n" +
 	"\aGrammar\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"0\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x127\n" +
+	"\bthoughts\x18\x03 \x01(\v2\x1b.troupe.cluster.v1.ThoughtsR\bthoughts\"\\\n" +
+	"\bThoughts\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\tR\x04open\x12\x12\n" +
+	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x10\n" +
+	"\x03end\x18\x04 \x03(\x05R\x03end\"0\n" +
 	"\x06Finish\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\x04R\x03ids\"O\n" +
@@ -3218,7 +3302,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_wire_proto_goTypes = []any{
 	(*Frame)(nil),          // 0: troupe.cluster.v1.Frame
 	(*Heartbeat)(nil),      // 1: troupe.cluster.v1.Heartbeat
@@ -3231,71 +3315,73 @@ var file_wire_proto_goTypes = []any{
 	(*Request)(nil),        // 8: troupe.cluster.v1.Request
 	(*Params)(nil),         // 9: troupe.cluster.v1.Params
 	(*Grammar)(nil),        // 10: troupe.cluster.v1.Grammar
-	(*Finish)(nil),         // 11: troupe.cluster.v1.Finish
-	(*Ask)(nil),            // 12: troupe.cluster.v1.Ask
-	(*Describe)(nil),       // 13: troupe.cluster.v1.Describe
-	(*EpochStarted)(nil),   // 14: troupe.cluster.v1.EpochStarted
-	(*EpochEnded)(nil),     // 15: troupe.cluster.v1.EpochEnded
-	(*Results)(nil),        // 16: troupe.cluster.v1.Results
-	(*Prompt)(nil),         // 17: troupe.cluster.v1.Prompt
-	(*Position)(nil),       // 18: troupe.cluster.v1.Position
-	(*Ended)(nil),          // 19: troupe.cluster.v1.Ended
-	(*Flushed)(nil),        // 20: troupe.cluster.v1.Flushed
-	(*Audited)(nil),        // 21: troupe.cluster.v1.Audited
-	(*Snapshot)(nil),       // 22: troupe.cluster.v1.Snapshot
-	(*Described)(nil),      // 23: troupe.cluster.v1.Described
-	(*CacheChanged)(nil),   // 24: troupe.cluster.v1.CacheChanged
-	(*CacheEvent)(nil),     // 25: troupe.cluster.v1.CacheEvent
-	(*Hello)(nil),          // 26: troupe.cluster.v1.Hello
-	(*Model)(nil),          // 27: troupe.cluster.v1.Model
-	(*OpenLink)(nil),       // 28: troupe.cluster.v1.OpenLink
-	(*LinkOpened)(nil),     // 29: troupe.cluster.v1.LinkOpened
-	(*Fetch)(nil),          // 30: troupe.cluster.v1.Fetch
-	(*Report)(nil),         // 31: troupe.cluster.v1.Report
-	(*Reported)(nil),       // 32: troupe.cluster.v1.Reported
-	(*Texts)(nil),          // 33: troupe.cluster.v1.Texts
-	(*Recommended)(nil),    // 34: troupe.cluster.v1.Recommended
-	nil,                    // 35: troupe.cluster.v1.Texts.FilesEntry
+	(*Thoughts)(nil),       // 11: troupe.cluster.v1.Thoughts
+	(*Finish)(nil),         // 12: troupe.cluster.v1.Finish
+	(*Ask)(nil),            // 13: troupe.cluster.v1.Ask
+	(*Describe)(nil),       // 14: troupe.cluster.v1.Describe
+	(*EpochStarted)(nil),   // 15: troupe.cluster.v1.EpochStarted
+	(*EpochEnded)(nil),     // 16: troupe.cluster.v1.EpochEnded
+	(*Results)(nil),        // 17: troupe.cluster.v1.Results
+	(*Prompt)(nil),         // 18: troupe.cluster.v1.Prompt
+	(*Position)(nil),       // 19: troupe.cluster.v1.Position
+	(*Ended)(nil),          // 20: troupe.cluster.v1.Ended
+	(*Flushed)(nil),        // 21: troupe.cluster.v1.Flushed
+	(*Audited)(nil),        // 22: troupe.cluster.v1.Audited
+	(*Snapshot)(nil),       // 23: troupe.cluster.v1.Snapshot
+	(*Described)(nil),      // 24: troupe.cluster.v1.Described
+	(*CacheChanged)(nil),   // 25: troupe.cluster.v1.CacheChanged
+	(*CacheEvent)(nil),     // 26: troupe.cluster.v1.CacheEvent
+	(*Hello)(nil),          // 27: troupe.cluster.v1.Hello
+	(*Model)(nil),          // 28: troupe.cluster.v1.Model
+	(*OpenLink)(nil),       // 29: troupe.cluster.v1.OpenLink
+	(*LinkOpened)(nil),     // 30: troupe.cluster.v1.LinkOpened
+	(*Fetch)(nil),          // 31: troupe.cluster.v1.Fetch
+	(*Report)(nil),         // 32: troupe.cluster.v1.Report
+	(*Reported)(nil),       // 33: troupe.cluster.v1.Reported
+	(*Texts)(nil),          // 34: troupe.cluster.v1.Texts
+	(*Recommended)(nil),    // 35: troupe.cluster.v1.Recommended
+	nil,                    // 36: troupe.cluster.v1.Texts.FilesEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: troupe.cluster.v1.Frame.heartbeat:type_name -> troupe.cluster.v1.Heartbeat
 	3,  // 1: troupe.cluster.v1.Frame.goodbye:type_name -> troupe.cluster.v1.Goodbye
 	4,  // 2: troupe.cluster.v1.Frame.piece:type_name -> troupe.cluster.v1.Piece
-	12, // 3: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
-	12, // 4: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
-	13, // 5: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
-	14, // 6: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
-	15, // 7: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
-	16, // 8: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
-	20, // 9: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
-	20, // 10: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
-	21, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
+	13, // 3: troupe.cluster.v1.Frame.flush_cache:type_name -> troupe.cluster.v1.Ask
+	13, // 4: troupe.cluster.v1.Frame.audit_slots:type_name -> troupe.cluster.v1.Ask
+	14, // 5: troupe.cluster.v1.Frame.describe_cache:type_name -> troupe.cluster.v1.Describe
+	15, // 6: troupe.cluster.v1.Frame.epoch_started:type_name -> troupe.cluster.v1.EpochStarted
+	16, // 7: troupe.cluster.v1.Frame.epoch_ended:type_name -> troupe.cluster.v1.EpochEnded
+	17, // 8: troupe.cluster.v1.Frame.results:type_name -> troupe.cluster.v1.Results
+	21, // 9: troupe.cluster.v1.Frame.cache_flushed:type_name -> troupe.cluster.v1.Flushed
+	21, // 10: troupe.cluster.v1.Frame.flush_refused:type_name -> troupe.cluster.v1.Flushed
+	22, // 11: troupe.cluster.v1.Frame.slots_audited:type_name -> troupe.cluster.v1.Audited
 	2,  // 12: troupe.cluster.v1.Heartbeat.others:type_name -> troupe.cluster.v1.Load
 	7,  // 13: troupe.cluster.v1.Bulk.enqueue:type_name -> troupe.cluster.v1.Enqueue
-	23, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
-	24, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
-	11, // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
+	24, // 14: troupe.cluster.v1.Bulk.cache_described:type_name -> troupe.cluster.v1.Described
+	25, // 15: troupe.cluster.v1.Bulk.cache_changed:type_name -> troupe.cluster.v1.CacheChanged
+	12, // 16: troupe.cluster.v1.Bulk.finish:type_name -> troupe.cluster.v1.Finish
 	6,  // 17: troupe.cluster.v1.Bulk.prompt_logprobs:type_name -> troupe.cluster.v1.PromptLogprobs
-	22, // 18: troupe.cluster.v1.Bulk.snapshot:type_name -> troupe.cluster.v1.Snapshot
-	18, // 19: troupe.cluster.v1.PromptLogprobs.logprobs:type_name -> troupe.cluster.v1.Position
+	23, // 18: troupe.cluster.v1.Bulk.snapshot:type_name -> troupe.cluster.v1.Snapshot
+	19, // 19: troupe.cluster.v1.PromptLogprobs.logprobs:type_name -> troupe.cluster.v1.Position
 	8,  // 20: troupe.cluster.v1.Enqueue.requests:type_name -> troupe.cluster.v1.Request
 	9,  // 21: troupe.cluster.v1.Request.params:type_name -> troupe.cluster.v1.Params
 	10, // 22: troupe.cluster.v1.Params.grammar:type_name -> troupe.cluster.v1.Grammar
-	17, // 23: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
-	18, // 24: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
-	19, // 25: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
-	18, // 26: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
-	21, // 27: troupe.cluster.v1.Snapshot.audited:type_name -> troupe.cluster.v1.Audited
-	25, // 28: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
-	27, // 29: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
-	26, // 30: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
-	35, // 31: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
-	34, // 32: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	11, // 23: troupe.cluster.v1.Grammar.thoughts:type_name -> troupe.cluster.v1.Thoughts
+	18, // 24: troupe.cluster.v1.Results.prompts:type_name -> troupe.cluster.v1.Prompt
+	19, // 25: troupe.cluster.v1.Results.logprobs:type_name -> troupe.cluster.v1.Position
+	20, // 26: troupe.cluster.v1.Results.ended:type_name -> troupe.cluster.v1.Ended
+	19, // 27: troupe.cluster.v1.Prompt.logprobs:type_name -> troupe.cluster.v1.Position
+	22, // 28: troupe.cluster.v1.Snapshot.audited:type_name -> troupe.cluster.v1.Audited
+	26, // 29: troupe.cluster.v1.CacheChanged.events:type_name -> troupe.cluster.v1.CacheEvent
+	28, // 30: troupe.cluster.v1.Hello.engine:type_name -> troupe.cluster.v1.Model
+	27, // 31: troupe.cluster.v1.OpenLink.hello:type_name -> troupe.cluster.v1.Hello
+	36, // 32: troupe.cluster.v1.Texts.files:type_name -> troupe.cluster.v1.Texts.FilesEntry
+	35, // 33: troupe.cluster.v1.Texts.recommended:type_name -> troupe.cluster.v1.Recommended
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3325,14 +3411,14 @@ func file_wire_proto_init() {
 		(*Bulk_PromptLogprobs)(nil),
 		(*Bulk_Snapshot)(nil),
 	}
-	file_wire_proto_msgTypes[34].OneofWrappers = []any{}
+	file_wire_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

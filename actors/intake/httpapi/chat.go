@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
+	"slices"
 
 	"github.com/troupe-engine/troupe/messages"
 )
@@ -81,7 +82,7 @@ func (s *Server) prepareChat(r *http.Request, req *chatRequest) (*plan, *apiErro
 		return nil, err
 	}
 	id, n := "chatcmpl-"+newID(), req.choices()
-	p := &plan{served: served, grammar: req.chosen, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: append(ignored, padding...), names: map[string]string{"prompt": "messages"}}
+	p := &plan{served: served, grammar: req.chosen, rid: cmp.Or(req.RID, id), stream: req.on(), copies: 1, ignored: slices.Concat(ignored, talk.ignored, padding), names: map[string]string{"prompt": "messages"}}
 	parts, err := req.parts(m, talk, n)
 	if err != nil {
 		return nil, err

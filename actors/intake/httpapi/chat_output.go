@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/outputs"
+	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
 // separation are the switches for thoughts in an answer.
@@ -50,12 +51,13 @@ func (m *Model) knowsTools() bool {
 }
 
 // chatSpec is what a grammar says about an answer; nil if it says nothing.
-func chatSpec(format *output.Format, t *toolbox, content *source, end string) *outputs.Spec {
-	thinks := format.Reasoning.Close != "" || format.Messages != nil
-	if !t.may() && (content == nil || !thinks) {
+func chatSpec(talk *conversation, content *source, budget bool) *outputs.Spec {
+	t, thinks := talk.tools, talk.format.Thinks()
+	if !t.may() && (content == nil && !budget || !thinks) {
 		return nil
 	}
-	spec := &outputs.Spec{Format: *format, Opened: format.Opened(end), NoThoughts: thoughtsClosed(format, end)}
+	spec := &outputs.Spec{Format: *talk.format, Opened: talk.format.Opened(talk.end), NoThoughts: thoughtsClosed(talk.format, talk.end)}
+	spec.Format.History = output.History{} // so that equal grammars are found
 	if content != nil {
 		spec.Content = &outputs.Text{Kind: string(content.src.Kind), Text: content.src.Text}
 	}
@@ -77,24 +79,38 @@ func thoughtsClosed(format *output.Format, prompt string) bool {
 // constrain makes the grammar of a chat's answer out of its parts.
 func (req *chatRequest) constrain(m *Model, talk *conversation, params *messages.SamplingParams) *apiError {
 	t, content := talk.tools, req.chosen
-	spec := chatSpec(talk.format, t, content, talk.end)
+	budget, budgetName, err := req.reasoning.budget()
+	if err != nil {
+		return err
+	}
+	if budget != nil && !talk.format.Thinks() {
+		talk.ignored, budget = append(talk.ignored, budgetName), nil
+	}
+	spec := chatSpec(talk, content, budget != nil)
 	if spec == nil {
 		return nil
 	}
 	if m.Grammars == nil {
-		if !t.required {
+		name := "tool_choice"
+		switch {
+		case budget != nil:
+			name = budgetName
+		case t == nil || !t.required:
 			return nil // what the model writes is read as it comes
 		}
-		return invalid("tool_choice", "tool_choice needs a grammar, which cannot be used: %v", m.GrammarFault).coded("unsupported_parameter")
+		return invalid(name, "%s needs a grammar, which cannot be used: %v", name, m.GrammarFault).coded("unsupported_parameter")
 	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return internal("the grammar of an answer cannot be written: %v", err)
+	text, failed := json.Marshal(spec)
+	if failed != nil {
+		return internal("the grammar of an answer cannot be written: %v", failed)
 	}
-	req.chosen = &source{t.param(content), grammar.Source{Kind: grammar.Output, Text: string(text)}, func(at string) (string, string) {
-		return t.place(content, at)
+	req.chosen = &source{t.param(content, budgetName), grammar.Source{Kind: grammar.Output, Text: string(text)}, func(at string) (string, string) {
+		return t.place(content, budgetName, at)
 	}}
 	params.Grammar = &messages.Grammar{Kind: string(req.chosen.src.Kind), Text: req.chosen.src.Text}
+	if budget != nil && !spec.NoThoughts {
+		params.Grammar.Thoughts = m.thoughts(talk.format, spec.Opened, *budget)
+	}
 	return nil
 }
 
@@ -105,7 +121,7 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 		return nil, err
 	}
 	f, t := talk.format, talk.tools
-	if f.Reasoning.Close == "" && f.Messages == nil && len(f.Drop) == 0 && !t.may() {
+	if !f.Thinks() && len(f.Drop) == 0 && !t.may() {
 		return nil, nil
 	}
 	p := &chatParts{model: m, format: f, tools: t, before: talk.calls, silent: !given(req.Include, true),
@@ -121,9 +137,21 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 	return p, nil
 }
 
+// thoughts bounds the thoughts of an answer.
+func (m *Model) thoughts(f *output.Format, opened string, budget int) *messages.Thoughts {
+	open, mark := f.Thoughts()
+	t := &messages.Thoughts{Tokens: budget, Open: open, Mark: mark, End: m.Tokenizer.Encode(mark, tokenizer.EncodeOptions{ParseSpecial: true})}
+	if opened != "" || f.Reasoning.Implied {
+		t.Open = ""
+	}
+	return t
+}
+
 // param is the parameter that an answer's grammar is mostly about.
-func (t *toolbox) param(content *source) string {
+func (t *toolbox) param(content *source, budget string) string {
 	switch {
+	case !t.may() && content == nil:
+		return budget
 	case !t.may():
 		return content.name
 	case t.legacy:
@@ -133,11 +161,11 @@ func (t *toolbox) param(content *source) string {
 }
 
 // place translates a place in a spec into a parameter and the rest of the place.
-func (t *toolbox) place(content *source, at string) (param, rest string) {
+func (t *toolbox) place(content *source, budget, at string) (param, rest string) {
 	if rest, ok := strings.CutPrefix(at, "/content"); ok && content != nil {
 		return content.name, rest
 	}
-	param = t.param(content)
+	param = t.param(content, budget)
 	rest, ok := strings.CutPrefix(at, "/tools/")
 	number, rest, _ := strings.Cut(rest, "/")
 	index, err := strconv.Atoi(number)

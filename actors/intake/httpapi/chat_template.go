@@ -25,6 +25,8 @@ type conversation struct {
 	calls  int    // in the messages
 	tools  *toolbox
 	format *output.Format
+
+	ignored []string // parameters without effect
 }
 
 // promptEnd is how much of a prompt's text is kept, in bytes: marks that begin an answer are in it.

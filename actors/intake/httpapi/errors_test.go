@@ -94,8 +94,8 @@ func TestBadSamplingParameters(t *testing.T) {
 		add("rid", object{"rid": strings.Repeat("r", 300)}, "rid", "at most 256")
 		cases["temperature huge"] = badBody{`{"temperature": 1e999}`, 400, "temperature", nil, "must be a number, not 1e999"}
 		cases["model"] = badBody{merge(base, object{"model": "gpt-9"}), 404, "model", "model_not_found", `this server has "fake/model"`}
-		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "tools": list{object{}},
-			"tool_choice": "required", "lora_path": "x", "mirostat": 2, "stop_sequences": list{"a"}} {
+		for param, value := range map[string]any{"best_of": 3, "suffix": "end", "moderation": object{"model": "m"},
+			"documents": list{"a"}, "lora_path": "x", "mirostat": 2, "stop_sequences": list{"a"}} {
 			cases["unsupported "+param] = badBody{merge(base, object{param: value}), 400, param, "unsupported_parameter", "not supported"}
 		}
 		cases["priority without effect"] = badBody{merge(base, object{"priority": 3}), 400, "priority", "unsupported_parameter", "schedule-policy priority"}
@@ -157,7 +157,7 @@ func TestBadChats(t *testing.T) {
 		"bad role":         {message(object{"role": "king", "content": "hi"}), 400, "messages[0].role", nil, `"king"`},
 		"no content":       {message(object{"role": "user"}), 400, "messages[0].content", nil, "missing"},
 		"null":             {message(object{"role": "assistant", "content": nil}), 400, "messages[0].content", nil, "null or missing; send text, or an empty string"},
-		"null with calls":  {message(object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a"}}}), 400, "messages[0].tool_calls", nil, "does not support tool calls"},
+		"null with calls":  {message(object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a"}}}), 400, "messages[0].tool_calls[0]", nil, "must be an object such as"},
 		"number":           {message(object{"role": "user", "content": 4}), 400, "messages[0].content", nil, "string or an array"},
 		"picture":          {message(object{"role": "user", "content": list{object{"type": "image_url", "image_url": object{"url": "x"}}}}), 400, "messages[0].content", nil, `"image_url"`},
 		"no text":          {message(object{"role": "user", "content": list{object{"type": "text", "text": "a"}, object{"type": "text"}}}), 400, "messages[0].content[1].text", nil, `messages[0].content[1] has no text`},

@@ -186,7 +186,7 @@ func TestThinking(t *testing.T) {
 		{`{"enable_thinking": true}`, "enable_thinking {# enable_thinking #}{{ 'enable_thinking' }}", vars{}, []string{"enable_thinking"}},
 		{`{"thinking": true}`, "{{ messages[0].thinking }}{{ messages[0]['thinking'] }}{% set thinking = 1 %}", vars{}, []string{"thinking"}},
 		{`{"thinking": {"type": "disabled"}}`, switches, vars{"enable_thinking": false}, nil},
-		{`{"thinking": {"type": "enabled", "budget_tokens": 1000}}`, deepseek, vars{"thinking": true}, []string{"thinking.budget_tokens"}},
+		{`{"thinking": {"type": "enabled", "budget_tokens": 1000}}`, deepseek, vars{"thinking": true}, nil},
 		{`{"thinking": true}`, switches, vars{"enable_thinking": true}, nil},
 		{`{"thinking": {}}`, switches, vars{}, nil},
 		{`{"think": true, "chat_template_kwargs": {"enable_thinking": false}}`, switches, vars{"enable_thinking": false}, nil},

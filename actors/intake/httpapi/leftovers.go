@@ -127,6 +127,7 @@ var placesOf = sync.OnceValue(func() map[string]place {
 var inert = map[string]bool{
 	"model": true, "stream_options": true, "chat_template_kwargs": true, "add_generation_prompt": true,
 	"reasoning_effort": true, "enable_thinking": true, "think": true, "thinking": true,
+	"thinking_budget": true, "thinking_token_budget": true, "reasoning_budget": true,
 }
 
 // otherInputs are the remedies for the inputs of other endpoints.

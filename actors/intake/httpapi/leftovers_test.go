@@ -119,10 +119,10 @@ func TestTheNamesAreBounded(t *testing.T) {
 // One error names everything that must change in a request.
 func TestAllRefusedFieldsAreInOneError(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
-	body := merge(bases["/v1/chat/completions"], object{"tools": list{object{}}, "guided_whitespace_pattern": " ?", "lora_path": "x",
+	body := merge(bases["/v1/chat/completions"], object{"documents": list{"a"}, "guided_whitespace_pattern": " ?", "lora_path": "x",
 		"stream": true, "stream_options": object{"continuous_usage_stats": true}})
 	e := errorOf(t, send(t, s, "POST", "/v1/chat/completions", body))
-	for _, want := range []string{"4 parameters are refused. ", "tools: leave it out; describe the tools in a message", "guided_whitespace_pattern: leave it out", "lora_path: leave it out", "stream_options.continuous_usage_stats: leave it out"} {
+	for _, want := range []string{"4 parameters are refused. ", "documents: leave it out", "guided_whitespace_pattern: leave it out", "lora_path: leave it out", "stream_options.continuous_usage_stats: leave it out"} {
 		if !strings.Contains(e["message"].(string), want) {
 			t.Errorf("%q is not in %v", want, e["message"])
 		}
@@ -135,7 +135,7 @@ func TestAllRefusedFieldsAreInOneError(t *testing.T) {
 // The error has room for every field that is known and refused, and names its remedy once.
 func TestTheErrorHasRoomForEveryField(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
-	const names = "guided_whitespace_pattern tools samplers suffix audio lora system best_of mirostat top_a num_beams stop_regex negative_prompt prompt_embeds guidance_scale max_length text echo logits_processors images n_probs"
+	const names = "guided_whitespace_pattern documents samplers suffix audio lora system best_of mirostat top_a num_beams stop_regex negative_prompt prompt_embeds guidance_scale max_length text echo logits_processors images n_probs"
 	fields := merge(object{"colour": 1}, bases["/v1/chat/completions"])
 	for _, name := range strings.Fields(names) {
 		fields[name] = "zzz"
@@ -292,7 +292,7 @@ func TestFieldsThatWouldChangeTheAnswer(t *testing.T) {
 			"adaptive_target": {"adaptive_target": 0}, "best_of": {"best_of": 2}, "system": {"system": "Be brief."}, "instructions": {"instructions": "Be brief."},
 			"no_repeat_ngram_size": {"no_repeat_ngram_size": 3}, "guidance_scale": {"guidance_scale": 1.5}, "cfg_scale": {"cfg_scale": 2}, "negative_prompt": {"negative_prompt": "war"},
 			"prompt_embeds": {"prompt_embeds": list{1.0}}, "do_sample": greedy, "repeat_last_n": penalty(object{"repeat_last_n": 64}), "penalize_nl": penalty(object{"penalize_nl": false}),
-			"penalize_newline": {"presence_penalty": 1, "penalize_newline": false}, "tools": {"tools": list{object{}}},
+			"penalize_newline": {"presence_penalty": 1, "penalize_newline": false},
 			"suffix": {"suffix": "end"}, "n_probs": {"n_probs": 3}, "audio": {"audio": object{}}, "max_output_tokens": {"max_output_tokens": 2}, "extra_body": {"extra_body": object{"top_k": 1}},
 		} {
 			a := put(path, fields)

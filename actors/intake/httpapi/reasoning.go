@@ -15,6 +15,10 @@ type reasoning struct {
 	EnableThinking json.RawMessage `json:"enable_thinking"`  // a boolean
 	Think          json.RawMessage `json:"think"`            // Ollama's: a boolean or a level
 	Thinking       json.RawMessage `json:"thinking"`         // a boolean, or DeepSeek's and Anthropic's object
+	// Tokens that thoughts may have: Qwen's, vLLM's and llama.cpp's names. -1: as many as come.
+	Budget      *int `json:"thinking_budget"`
+	TokenBudget *int `json:"thinking_token_budget"`
+	LlamaCpp    *int `json:"reasoning_budget"`
 }
 
 // varEffort is the variable of chat templates for the level of thinking.
@@ -29,8 +33,9 @@ const noThinking = "none"
 
 // thinking is what a request asks for.
 type thinking struct {
-	level *string // nil: nothing
-	on    *bool   // nil: nothing
+	level  *string // nil: nothing
+	on     *bool   // nil: nothing
+	budget *int    // nil: none
 	// The parameters of level and on, and those without effect.
 	levelFrom, onFrom string
 	ignored           []string
@@ -131,7 +136,42 @@ func readThink(raw []byte) (t thinking, err *apiError) {
 	return t, nil
 }
 
-// readThinking reads a boolean or an object. Only the type of the object has an effect.
+// budget is how many tokens thoughts may have, and the parameter that says so; nil: no bound.
+func (r *reasoning) budget() (tokens *int, name string, err *apiError) {
+	all := []struct {
+		name  string
+		value *int
+	}{{"thinking_budget", r.Budget}, {"thinking_token_budget", r.TokenBudget}, {"reasoning_budget", r.LlamaCpp}}
+	if object := readSmall[map[string]json.RawMessage](r.Thinking); object != nil && !isNull((*object)[budgetMember]) {
+		one := readSmall[int]((*object)[budgetMember])
+		if one == nil {
+			return nil, "", invalid("thinking."+budgetMember, "thinking.%s must be a number of tokens", own(budgetMember))
+		}
+		all = append(all, struct {
+			name  string
+			value *int
+		}{"thinking." + budgetMember, one})
+	}
+	for _, one := range all {
+		if err := differ(name, tokens, one.name, one.value); err != nil {
+			return nil, "", err
+		}
+		if one.value != nil {
+			tokens, name = one.value, one.name
+		}
+	}
+	switch {
+	case tokens == nil || *tokens == -1:
+		return nil, name, nil
+	case *tokens < 0 || *tokens > unlimitedTokens:
+		return nil, "", outside(name, *tokens, -1, unlimitedTokens)
+	}
+	return tokens, name, nil
+}
+
+const budgetMember = "budget_tokens"
+
+// readThinking reads a boolean or an object. Only the type of the object has an effect here.
 func readThinking(raw []byte) (t thinking, err *apiError) {
 	if t.on = readSmall[bool](raw); t.on != nil {
 		return t, nil
@@ -142,6 +182,7 @@ func readThinking(raw []byte) (t thinking, err *apiError) {
 	}
 	kind := (*object)["type"]
 	delete(*object, "type")
+	delete(*object, budgetMember)
 	for _, name := range slices.Sorted(maps.Keys(*object)) {
 		t.ignored = append(t.ignored, "thinking."+name)
 	}

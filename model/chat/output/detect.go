@@ -27,22 +27,26 @@ func Detect(ctx context.Context, t *chat.Template, o DetectOptions) Format {
 }
 
 func detectCalls(ctx context.Context, t *chat.Template, o DetectOptions) Format {
-	for _, content := range []any{"", nil} {
-		for _, text := range []bool{false, true} {
-			p := &probe{template: t, o: o, history: History{ArgumentsText: text, NullContent: content == nil}, tools: probeTools}
-			after, written := p.answer(ctx, p.message("", content, true))
-			if !strings.Contains(after, probeTool) {
-				continue
-			}
-			if f, ok := reader(after, written); ok {
-				f.History = p.history
-				f.lead(ctx, p)
-				return f
-			}
-			if f, ok := derive(ctx, p); ok && f.reads(after, written) {
-				f.History = p.history
-				return f
-			}
+	// A template may write an id as it comes, in which a format has the name.
+	indexed := IndexID.New(probeTool, 0, [24]byte{})
+	for _, try := range []struct {
+		content any
+		text    bool
+		id      string
+	}{{"", false, ""}, {"", true, ""}, {nil, false, ""}, {nil, true, ""}, {"", false, indexed}, {"", true, indexed}} {
+		p := &probe{template: t, o: o, history: History{ArgumentsText: try.text, NullContent: try.content == nil}, tools: probeTools, id: try.id}
+		after, written := p.answer(ctx, p.message("", try.content, true))
+		if !strings.Contains(after, probeTool) {
+			continue
+		}
+		if f, ok := reader(after, written); ok {
+			f.History = p.history
+			f.lead(ctx, p)
+			return f
+		}
+		if f, ok := derive(ctx, p); ok && f.reads(after, written) {
+			f.History = p.history
+			return f
 		}
 	}
 	for _, f := range catalogue {

@@ -38,6 +38,17 @@ type Reasoning struct {
 	EndedByCall bool   `json:"ended_by_call,omitempty"` // a call ends the thoughts, even without Close
 }
 
+// Thinks reports whether outputs may have thoughts.
+func (f *Format) Thinks() bool { return f.Reasoning.Close != "" || f.Messages != nil }
+
+// Thoughts returns the texts that open and end thoughts at the begin of an output.
+func (f *Format) Thoughts() (open, end string) {
+	if m := f.Messages; m != nil {
+		return m.Channel + m.Reasoning + m.Body, m.Ends[0]
+	}
+	return f.Reasoning.Open, f.Reasoning.Close
+}
+
 // Calls is how tool calls are written:
 //
 //	Begin Call Separator Call … End

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type probe struct {
 	o        DetectOptions
 	history  History
 	tools    any
+	id       string // of the call; "": probeID
 }
 
 var probeTools = []map[string]any{{"type": "function", "function": map[string]any{
@@ -48,7 +50,7 @@ func (p *probe) message(reasoning string, content any, call bool) map[string]any
 		if p.history.ArgumentsText {
 			arguments = `{"` + probeKey + `": "` + probeValue + `"}`
 		}
-		m["tool_calls"] = []any{map[string]any{"id": probeID, "type": "function",
+		m["tool_calls"] = []any{map[string]any{"id": cmp.Or(p.id, probeID), "type": "function",
 			"function": map[string]any{"name": probeTool, "arguments": arguments}}}
 	}
 	return m
