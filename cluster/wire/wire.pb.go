@@ -1227,11 +1227,15 @@ func (x *Grammar) GetThoughts() *Thoughts {
 
 // Thoughts is messages.Thoughts.
 type Thoughts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tokens        int64                  `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	Open          string                 `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
-	Mark          string                 `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
-	End           []int32                `protobuf:"varint,4,rep,packed,name=end,proto3" json:"end,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many tokens thoughts may have.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The text that opens them; empty: the prompt has opened them.
+	Open string `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
+	// The text that ends them.
+	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The tokens of mark.
+	End           []int32 `protobuf:"varint,4,rep,packed,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
