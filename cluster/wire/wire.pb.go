@@ -2884,8 +2884,9 @@ type Texts struct {
 	Eos []int32 `protobuf:"varint,3,rep,packed,name=eos,proto3" json:"eos,omitempty"`
 	// What the model's publisher recommends.
 	Recommended *Recommended `protobuf:"bytes,4,opt,name=recommended,proto3" json:"recommended,omitempty"`
-	// The engine's settings of these names; empty if the chat template says how outputs are written.
-	ToolCallParser  string `protobuf:"bytes,5,opt,name=tool_call_parser,json=toolCallParser,proto3" json:"tool_call_parser,omitempty"`
+	// The engine's setting of this name; empty if the chat template says how calls are written.
+	ToolCallParser string `protobuf:"bytes,5,opt,name=tool_call_parser,json=toolCallParser,proto3" json:"tool_call_parser,omitempty"`
+	// The engine's setting of this name; empty if the chat template says how thoughts are marked.
 	ReasoningParser string `protobuf:"bytes,6,opt,name=reasoning_parser,json=reasoningParser,proto3" json:"reasoning_parser,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
