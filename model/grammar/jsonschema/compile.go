@@ -27,7 +27,9 @@ type Options struct {
 	Python bool
 	// Without is a text that no string holds, unless an escape is in it. Empty: none.
 	Without string
-	Limits  Limits
+	// Steps, if not nil, is what is left of Limits.Work: schemas of one grammar share it.
+	Steps  *int
+	Limits Limits
 }
 
 // Limits bound a compilation. They are hard; zero means the default.
@@ -82,9 +84,12 @@ func compile(b *cfg.Builder, schema []byte, options Options, lower func(*compile
 	}
 	leftOut := map[place]bool{}
 	var omissions []Omission
-	left := limits.Work
+	left := &limits.Work
+	if options.Steps != nil {
+		left = options.Steps
+	}
 	for {
-		c := newCompiler(b, root, options, limits, &left)
+		c := newCompiler(b, root, options, limits, left)
 		c.leftOut = leftOut
 		r := c.refusal(func() { lower(c, root) })
 		if r == nil {

@@ -17,6 +17,7 @@ type Member struct {
 	Other, Value func() cfg.Symbol
 	HasOther     bool
 	Any          bool // the schema allows every value
+	AnyText      bool // it allows every string
 }
 
 // Members says how a format writes the outermost object.
@@ -108,7 +109,8 @@ func (w *memberWriter) entry(e entry) []cfg.Symbol {
 	value := w.carry(e.value)
 	other := w.values.and(value, w.noText)
 	m := Member{Name: e.name, Further: e.further, Names: e.keys, Text: w.plain.shape(e.value).texts, Any: value == everything,
-		Value: func() cfg.Symbol { return w.values.symbol(value) }, Other: func() cfg.Symbol { return w.values.symbol(other) }, HasOther: !w.values.provedEmpty(other)}
+		AnyText: w.plain.shape(e.value).texts == w.plain.speller.free,
+		Value:   func() cfg.Symbol { return w.values.symbol(value) }, Other: func() cfg.Symbol { return w.values.symbol(other) }, HasOther: !w.values.provedEmpty(other)}
 	symbols := w.write(m)
 	if len(symbols) == 0 && e.required {
 		w.plain.refuseHere("required", "the format of the calls cannot write the name %q", e.name)
