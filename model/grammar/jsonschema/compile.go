@@ -22,8 +22,8 @@ type Options struct {
 	Indent int
 	// Objects restricts the texts to objects that fulfil the schema.
 	Objects bool
-	// Python writes null, false and true as Python does, and no escape that Python reads
-	// in another way.
+	// Python also writes null, false and true as Python does, and no escape that Python
+	// reads in another way.
 	Python bool
 	// Without is a text that no string holds, unless an escape is in it. Empty: none.
 	Without string

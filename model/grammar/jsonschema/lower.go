@@ -18,7 +18,7 @@ type lowering struct {
 	colon   regex.Term
 	comma   cfg.Symbol
 	open    map[string]cfg.Symbol // by bracket
-	words   [3]string             // null, false, true
+	words   [3][]string           // null, false, true
 	strings regex.Term            // what strings may be, between the quotes; Anything where all may
 }
 
@@ -29,9 +29,9 @@ type queued struct {
 
 func newLowering(b *cfg.Builder, options Options) lowering {
 	set, indent := b.Set, options.Indent
-	l := lowering{b: b, symbols: map[expr]cfg.Symbol{}, open: map[string]cfg.Symbol{}, words: [3]string{"null", "false", "true"}, strings: regex.Anything}
+	l := lowering{b: b, symbols: map[expr]cfg.Symbol{}, open: map[string]cfg.Symbol{}, words: [3][]string{{"null"}, {"false"}, {"true"}}, strings: regex.Anything}
 	if options.Python {
-		l.words = [3]string{"None", "False", "True"}
+		l.words = [3][]string{{"None", "null"}, {"False", "false"}, {"True", "true"}}
 	}
 	if options.Without != "" {
 		l.strings = set.Not(set.Concat(regex.Anything, set.Literal(options.Without), regex.Anything))
@@ -161,11 +161,13 @@ func (c *compiler) quoted(texts regex.Term) regex.Term {
 func (c *compiler) scalars(s *shape) regex.Term {
 	list := []regex.Term{c.numbers.spelled(s.numbers)}
 	for _, word := range []struct {
-		in   bool
-		text string
+		in    bool
+		texts []string
 	}{{s.null, c.words[0]}, {s.false, c.words[1]}, {s.true, c.words[2]}} {
-		if word.in {
-			list = append(list, c.set.Literal(word.text))
+		for _, text := range word.texts {
+			if word.in {
+				list = append(list, c.set.Literal(text))
+			}
 		}
 	}
 	return c.set.Or(list...)

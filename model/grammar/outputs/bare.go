@@ -25,7 +25,7 @@ func (c *compiler) bareObject() part {
 	digits := func(min int) regex.Term { return s.Repeat(s.OneOf(regex.SetOf("0123456789")), min, 30) }
 	optional := func(t regex.Term) regex.Term { return s.Or(regex.Empty, t) }
 	number := s.Concat(optional(s.Literal("-")), s.Or(s.Literal("0"), s.Concat(s.OneOf(regex.SetOf("123456789")), digits(0))),
-		optional(s.Concat(s.Literal("."), digits(1))))
+		optional(s.Concat(s.Literal("."), digits(1))), optional(s.Concat(s.OneOf(regex.SetOf("eE")), optional(s.OneOf(regex.SetOf("+-"))), digits(1))))
 	value, object, list := c.b.Nonterminal("value"), c.b.Nonterminal("object"), c.b.Nonterminal("list")
 	text := c.bareText(c.term(c.anyText))
 	var word regex.ByteSet

@@ -23,7 +23,11 @@ func (c *compiler) calls() ([]branch, error) {
 	mayEnd := c.optional(end)
 	var list []branch
 	if calls.Begin != "" {
-		list = append(list, branch{calls.Begin, c.seq(c.group(one, true), end)})
+		group, more := c.seq(c.group(one, true), end), nothing
+		if !c.Single && !calls.List {
+			more = c.repeat(c.seq(c.term(c.space), c.marked(calls.Begin), group)) // some models write a group for each call
+		}
+		list = append(list, branch{calls.Begin, c.seq(group, more)})
 	}
 	if open := calls.Call.Open; open != "" && !calls.List && open != calls.Begin {
 		list = append(list, branch{open, c.seq(c.group(one, false), mayEnd)})

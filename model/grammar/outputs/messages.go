@@ -36,7 +36,7 @@ func (c *compiler) messages() (part, error) {
 	case c.Content != nil:
 		list = append(list, c.seq(channel(finalChannel), c.marked(m.Body), c.sym(c.content), end))
 	default:
-		list = append(list, c.seq(text(finalChannel), end))
+		list = append(list, c.seq(text(finalChannel), end), c.seq(text(callChannel), end))
 		if len(c.tools) > 0 {
 			list[0] = c.seq(c.repeat(c.seq(text(callChannel), next)), calls)
 		}
@@ -60,7 +60,7 @@ func (c *compiler) messageCalls(channel func(string) part) (part, error) {
 			return nothing, c.unreadable(t)
 		}
 		c.b.Add(n, c.flat(c.literal(t.Name), form, c.marked(m.Body), space, t.arguments)...)
-		c.b.Add(early, c.flat(c.literal(t.Name), channel(callChannel), form, c.marked(m.Body), space, t.arguments)...)
+		c.b.Add(early, c.flat(c.literal(t.Name), c.choice(channel(callChannel), channel(m.Reasoning)), form, c.marked(m.Body), space, t.arguments)...)
 	}
 	to := c.seq(c.marked(m.Recipient), c.literal(m.Tools))
 	call := c.choice(

@@ -88,8 +88,16 @@ func (c *compiler) body(calls []branch, afterThoughts bool) part {
 	}
 	// A piece of text before each mark that is left out of the content, then the last piece.
 	var lead []part
-	if dropped := c.dropped(); len(dropped) > 0 {
-		lead = append(lead, c.repeat(c.seq(c.term(c.free), c.choice(dropped...))))
+	for _, text := range c.Format.Drop {
+		if p := c.marked(text); p.isSymbol { // others are text
+			lead = append(lead, c.seq(c.term(c.free), p))
+		}
+	}
+	if r := c.Format.Reasoning; r.Reopens && r.Open != "" && r.Close != "" && !c.NoThoughts {
+		lead = append(lead, c.seq(c.term(c.before(c.free, r.Open, r.Open)), c.marked(r.Open), c.term(c.before(c.anyText, r.Close, r.Close)), c.marked(r.Close)))
+	}
+	if len(lead) > 0 {
+		lead = []part{c.repeat(c.choice(lead...))}
 	}
 	list = append(list, c.term(c.free))
 	for _, b := range calls {
@@ -157,16 +165,6 @@ func (c *compiler) contentOf(afterThoughts bool) part {
 
 // lines is newlines that the parser leaves out beside thoughts.
 func (c *compiler) lines() part { return c.term(c.set.Repeat(c.set.OneOf(regex.SetOf("\r\n")), 0, 4)) }
-
-// dropped is the marks that are left out of the content and hold special tokens. The others are text.
-func (c *compiler) dropped() (list []part) {
-	for _, text := range c.Format.Drop {
-		if p := c.marked(text); p.isSymbol {
-			list = append(list, p)
-		}
-	}
-	return list
-}
 
 // freeText is a piece of free content: no call begins in it, and no thoughts where the parser looks for them.
 func (c *compiler) freeText() regex.Term {

@@ -203,10 +203,17 @@ func TestSamplesAreRead(t *testing.T) {
 func TestAutoSamplesHaveContentAndCalls(t *testing.T) {
 	for _, f := range output.Formats() {
 		s := outputs.Spec{Format: f, Tools: threeTools(false)}
-		g, r := compile(t, newVocabulary(t, f, true), s), newReader(t, s)
+		with, without, r := compile(t, newVocabulary(t, f, true), s), compile(t, newVocabulary(t, f, false), s), newReader(t, s)
 		random := rand.New(rand.NewPCG(3, 4))
 		var kinds []string
-		for range 150 {
+		for n := range 1000 {
+			g := with
+			if n%2 > 0 {
+				g = without
+			}
+			if slices.Contains(kinds, "true") && slices.Contains(kinds, "false") {
+				break
+			}
 			text, err := g.Sample(random)
 			if err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
