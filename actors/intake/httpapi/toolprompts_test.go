@@ -51,9 +51,9 @@ func TestToolsInThePrompt(t *testing.T) {
 	}{
 		"order of keys stays": {object{"tools": json.RawMessage(`[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"z": {}, "a": {}}}}}]`)},
 			[]string{`Tools:{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"z": {}, "a": {}}}}}`}, nil},
-		"strict is not shown":   {object{"tools": list{function("f", object{"strict": true})}}, []string{shown + `"name": "f"}}`}, []string{"strict"}},
-		"none hides the tools":  {object{"tools": list{f}, "tool_choice": "none"}, nil, []string{"Tools:"}},
-		"an empty list is none": {object{"tools": list{}}, nil, []string{"Tools:"}},
+		"what is enforced is not shown": {object{"tools": list{function("f", object{"strict": true})}}, []string{shown + `"name": "f"}}`}, []string{`"strict"`}},
+		"none hides the tools":          {object{"tools": list{f}, "tool_choice": "none"}, nil, []string{"Tools:"}},
+		"an empty list is none":         {object{"tools": list{}}, nil, []string{"Tools:"}},
 		"allowed_tools shows all": {object{"tools": list{f, function("g")}, "tool_choice": object{"type": "allowed_tools", "allowed_tools": object{"mode": "auto", "tools": list{function("g")}}}},
 			[]string{`"name": "f"`, `"name": "g"`}, nil},
 		"functions are tools": {object{"functions": list{object{"name": "f"}}}, []string{shown + `"name": "f"}}`}, nil},
