@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-engine/troupe/model/grammar/gbnf"
 	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
 	"github.com/troupe-engine/troupe/model/grammar/lark"
+	"github.com/troupe-engine/troupe/model/grammar/outputs"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
 	"github.com/troupe-engine/troupe/model/grammar/tags"
 	"github.com/troupe-engine/troupe/model/grammar/vocab"
@@ -32,7 +33,7 @@ const (
 	Lark Kind = "lark"
 	// Tags: XGrammar's structural tags, or SGLang's older form of them, as JSON.
 	Tags Kind = "structural_tag"
-	// Output: what a model writes in an output format, see package outputs.
+	// Output: a [outputs.Spec] as JSON: thoughts, content and calls of tools.
 	Output Kind = "output"
 	// Choice: a JSON array of strings, one of which is the text.
 	Choice Kind = "choice"
@@ -51,14 +52,20 @@ func Compile(src Source, v *vocab.Vocabulary, limits Limits) (*Grammar, error) {
 		return nil, &Error{TooLarge, "", fmt.Sprintf("the grammar has %d bytes; at most %d are allowed", len(src.Text), limits.Source), "shorten it"}
 	}
 	b := builder(limits)
-	start, err := build(b, src, v)
+	var omitted []Omission
+	start, err := build(b, src, v, &omitted)
 	if err != nil {
 		return nil, asError(err)
 	}
-	return newGrammar(b, start, v, limits)
+	g, err := newGrammar(b, start, v, limits)
+	if err != nil {
+		return nil, err
+	}
+	g.omitted = omitted
+	return g, nil
 }
 
-func build(b *cfg.Builder, src Source, v *vocab.Vocabulary) (cfg.Symbol, error) {
+func build(b *cfg.Builder, src Source, v *vocab.Vocabulary, omitted *[]Omission) (cfg.Symbol, error) {
 	inner := func(text []byte) (cfg.Symbol, error) { return schema(b, text) }
 	switch src.Kind {
 	case JSONSchema:
@@ -74,11 +81,21 @@ func build(b *cfg.Builder, src Source, v *vocab.Vocabulary) (cfg.Symbol, error) 
 		return lark.Compile(b, src.Text, lark.Options{Token: v.Special, JSON: inner})
 	case Tags:
 		return tags.Compile(b, []byte(src.Text), tags.Options{Token: v.Special, JSON: inner,
-			Grammar: func(text string) (cfg.Symbol, error) { return build(b, Source{EBNF, text}, v) }})
+			Grammar: func(text string) (cfg.Symbol, error) { return build(b, Source{EBNF, text}, v, omitted) }})
+	case Output:
+		s, list, err := outputs.Compile(b, []byte(src.Text), outputs.Options{Special: v.FindSpecial, Ends: v.IsEnd,
+			Grammar: func(kind, text string) (cfg.Symbol, error) {
+				if Kind(kind) == Output {
+					return 0, &Error{Unsupported, "", "an output is no content", "use another kind"}
+				}
+				return build(b, Source{Kind(kind), text}, v, omitted)
+			}})
+		*omitted = list
+		return s, err
 	case Choice:
 		return choices(b, src.Text)
 	}
-	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use json_schema, json, regex, ebnf, gbnf, lark, structural_tag or choice"}
+	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use json_schema, json, regex, ebnf, gbnf, lark, structural_tag, output or choice"}
 }
 
 // schema compiles a JSON schema, strictly.

@@ -7,6 +7,7 @@ import (
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/earley"
 	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
+	"github.com/troupe-engine/troupe/model/grammar/outputs"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
 )
 
@@ -52,11 +53,16 @@ func (e *Error) Error() string {
 // asError translates the errors of the packages below.
 func asError(err error) *Error {
 	var own *Error
+	var part *outputs.Error
 	var source *cfg.Error
 	var syntax *regex.SyntaxError
 	var schema *jsonschema.Error
 	var empty *cfg.EmptyError
 	switch {
+	case errors.As(err, &part):
+		e := *asError(part.Err)
+		e.At = outputs.Place(part.At, e.At)
+		return &e
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &source):

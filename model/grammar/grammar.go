@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/earley"
+	"github.com/troupe-engine/troupe/model/grammar/outputs"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
 	"github.com/troupe-engine/troupe/model/grammar/vocab"
 )
@@ -40,6 +41,7 @@ func (l Limits) withDefaults() Limits {
 type Grammar struct {
 	vocab   *vocab.Vocabulary
 	limits  Limits
+	omitted []Omission
 	current atomic.Pointer[generation]
 	mu      sync.Mutex // held while a generation is replaced
 }
@@ -76,6 +78,14 @@ func builder(limits Limits) *cfg.Builder {
 
 // Vocabulary returns what the grammar was compiled for.
 func (g *Grammar) Vocabulary() *vocab.Vocabulary { return g.vocab }
+
+// Omission is a keyword of a schema that the grammar does not keep, and the place of that schema in
+// the source, such as /tools/0/parameters/properties/x.
+type Omission = outputs.Omission
+
+// Omitted returns what the source allows to leave out and the grammar leaves out: keywords in the
+// schemas of tools that are not strict. Frozen.
+func (g *Grammar) Omitted() []Omission { return g.omitted }
 
 // Bytes returns roughly how much memory the grammar holds at present. It waits for nothing.
 func (g *Grammar) Bytes() int {

@@ -1,5 +1,10 @@
 package output
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Format describes how a model writes its parts. It is data: the parser interprets it, and
 // a grammar for calls can be made of it. The zero Format has content only.
 //
@@ -102,8 +107,20 @@ const (
 
 // MarshalText writes the name.
 func (a Arguments) MarshalText() ([]byte, error) {
-	return []byte([...]string{"json", "xml", "python", "bare"}[a]), nil
+	return []byte(argumentNames[a]), nil
 }
+
+// UnmarshalText reads the name.
+func (a *Arguments) UnmarshalText(text []byte) error {
+	i := slices.Index(argumentNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("arguments are %q; they must be json, xml, python or bare", text)
+	}
+	*a = Arguments(i)
+	return nil
+}
+
+var argumentNames = [...]string{"json", "xml", "python", "bare"}
 
 // Quote marks the begin and end of a string among Bare arguments.
 const Quote = `<|"|>`
@@ -142,8 +159,21 @@ const (
 
 // MarshalText writes an example.
 func (s IDShape) MarshalText() ([]byte, error) {
-	return []byte(s.New("NAME", 0, [24]byte{})), nil
+	return []byte(s.example()), nil
 }
+
+// UnmarshalText reads the example.
+func (s *IDShape) UnmarshalText(text []byte) error {
+	for _, one := range []IDShape{CallID, NineID, IndexID} {
+		if one.example() == string(text) {
+			*s = one
+			return nil
+		}
+	}
+	return fmt.Errorf("an id is %q; it must be %s, %s or %s", text, CallID.example(), NineID.example(), IndexID.example())
+}
+
+func (s IDShape) example() string { return s.New("NAME", 0, [24]byte{}) }
 
 // Bounds of a parser, hard.
 const (

@@ -91,6 +91,8 @@ type Builder struct {
 	byToken  map[int32]Symbol
 	optional map[Symbol]Symbol
 	star     map[Symbol]Symbol
+	byLHS    map[Symbol][]int // of the first rules
+	indexed  int              // how many these are
 }
 
 // New returns an empty builder of terminals in set.
@@ -99,7 +101,7 @@ func New(set *regex.Set, limits Limits) *Builder {
 		limits.Symbols = 2_000_000
 	}
 	return &Builder{Set: set, limits: limits, byTerm: map[regex.Term]Symbol{}, byLazy: map[regex.Term]Symbol{}, byToken: map[int32]Symbol{},
-		bags: map[Symbol]*Bag{}, optional: map[Symbol]Symbol{}, star: map[Symbol]Symbol{}}
+		bags: map[Symbol]*Bag{}, optional: map[Symbol]Symbol{}, star: map[Symbol]Symbol{}, byLHS: map[Symbol][]int{}}
 }
 
 // Err is nil, or why Build will fail.

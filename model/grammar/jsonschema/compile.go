@@ -20,6 +20,15 @@ type Options struct {
 	// Indent is the maximum of spaces and tabs behind a line break. Zero: 64.
 	// Negative: no whitespace at all.
 	Indent int
+	// Objects restricts the texts to objects that fulfil the schema.
+	Objects bool
+	// Python also writes null, false and true as Python does, and no escape that Python
+	// reads in another way.
+	Python bool
+	// Without is a text that no string holds, unless an escape is in it. Empty: none.
+	Without string
+	// Steps, if not nil, is what is left of Limits.Work: schemas of one grammar share it.
+	Steps  *int
 	Limits Limits
 }
 
@@ -56,24 +65,38 @@ type Omission struct {
 // symbol. An error is an [*Error]. A schema whose contradictions lie deep is
 // found out by b.Build only: [Grammar] words that too.
 func Compile(b *cfg.Builder, schema []byte, options Options) (cfg.Symbol, []Omission, error) {
+	var symbol cfg.Symbol
+	omissions, err := compile(b, schema, options, func(c *compiler, root *value) {
+		x := c.root(root)
+		symbol = c.lower(x)
+		c.mustHold(x)
+	})
+	return symbol, omissions, err
+}
+
+// compile reads a schema and has it lowered. Where keywords may be left out it begins again
+// without the one that cannot be kept.
+func compile(b *cfg.Builder, schema []byte, options Options, lower func(*compiler, *value)) ([]Omission, error) {
 	limits := options.Limits.withDefaults()
 	root, err := read(schema, readLimits{limits.Bytes, limits.Values, limits.Depth})
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	leftOut := map[place]bool{}
 	var omissions []Omission
-	left := limits.Work
+	left := &limits.Work
+	if options.Steps != nil {
+		left = options.Steps
+	}
 	for {
 		c := newCompiler(b, root, options, limits, left)
 		c.leftOut = leftOut
-		symbol, r := c.compile(root)
-		left = c.left
+		r := c.refusal(func() { lower(c, root) })
 		if r == nil {
-			return symbol, omissions, nil
+			return omissions, nil
 		}
 		if !options.Lenient || r.omit.at == nil || r.omit.keyword == "" || leftOut[r.omit] || len(omissions) == maxOmissions {
-			return 0, nil, r.err
+			return nil, r.err
 		}
 		// Remote documents are read again, so a place in one is not found again:
 		// then the same omission comes twice, and ends here.
@@ -111,9 +134,10 @@ type compiler struct {
 	speller  *speller
 	numbers  *numberTerms
 	docs     documents
-	scopes   scopes
+	scopes   *scopes
+	options  Options
 	limits   Limits
-	left     int  // steps
+	left     *int // steps
 	tracking bool // a keyword "unevaluated…" is there
 	strict   bool // the schema has the form that OpenAI's strict mode asks for
 	leftOut  map[place]bool
@@ -129,10 +153,14 @@ type compiler struct {
 	lowering
 }
 
-func newCompiler(b *cfg.Builder, root *value, options Options, limits Limits, left int) *compiler {
+func newCompiler(b *cfg.Builder, root *value, options Options, limits Limits, left *int) *compiler {
+	style := asJSON
+	if options.Python {
+		style = asPython
+	}
 	c := &compiler{
-		exprs: newExprs(), set: b.Set, speller: newSpeller(b.Set), numbers: newNumberTerms(b.Set), scopes: newScopes(),
-		limits: limits, left: left,
+		exprs: newExprs(), set: b.Set, speller: newSpeller(b.Set, style), numbers: newNumberTerms(b.Set), scopes: newScopes(),
+		options: options, limits: limits, left: left,
 		patterns: map[string]regex.Term{}, formats: map[string]regex.Term{}, multiples: map[decimal]numbers{},
 	}
 	c.docs = documents{
@@ -144,12 +172,12 @@ func newCompiler(b *cfg.Builder, root *value, options Options, limits Limits, le
 	}
 	c.docs.add(root, "")
 	c.tracking, c.strict = c.docs.unevaluated, !c.docs.loose
-	c.lowering = newLowering(b, options.Indent)
+	c.lowering = newLowering(b, options)
 	return c
 }
 
-// compile lowers the schema at root. A refusal is what ended it.
-func (c *compiler) compile(root *value) (symbol cfg.Symbol, r *refusal) {
+// refusal runs a part of the compilation and returns the refusal that ended it, if any.
+func (c *compiler) refusal(run func()) (r *refusal) {
 	defer func() {
 		if p := recover(); p != nil {
 			ended, ours := p.(refusal)
@@ -159,10 +187,25 @@ func (c *compiler) compile(root *value) (symbol cfg.Symbol, r *refusal) {
 			r = &ended
 		}
 	}()
+	run()
+	return nil
+}
+
+// root returns what the whole text may be.
+func (c *compiler) root(root *value) expr {
 	x := c.schema(root, 0)
-	symbol = c.lower(x)
+	if c.options.Objects {
+		x = c.and(x, c.typed(&shape{objects: []*objectCase{c.anyObject()}}))
+	}
+	return x
+}
+
+// typed returns the set of values of a shape that no schema describes.
+func (c *compiler) typed(s *shape) expr { return c.push(exprNode{op: opTyped, shape: s}) }
+
+// mustHold refuses x if it is known to have no member.
+func (c *compiler) mustHold(x expr) {
 	if c.provedEmpty(x) {
 		panic(refusal{err: &Error{Reason: contradiction}})
 	}
-	return symbol, nil
 }

@@ -64,7 +64,7 @@ func (c *compiler) pointer(v *value) string {
 
 // work counts a step of work, and ends a compilation that takes too many.
 func (c *compiler) work(steps int) {
-	if c.left -= steps; c.left < 0 {
+	if *c.left -= steps; *c.left < 0 {
 		c.exhausted(fmt.Sprintf("the schema takes more than %d steps to compile; its alternatives multiply", c.limits.Work))
 	}
 	if err := c.set.Err(); err != nil {

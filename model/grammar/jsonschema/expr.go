@@ -22,6 +22,7 @@ const (
 	opNothing
 	opSchema // at, read in scope
 	opValue  // at alone
+	opTyped  // the values of shape
 	opAnd    // subs
 	opOr     // subs
 	opNot    // subs[0]

@@ -18,6 +18,8 @@ type lowering struct {
 	colon   regex.Term
 	comma   cfg.Symbol
 	open    map[string]cfg.Symbol // by bracket
+	words   [3][]string           // null, false, true
+	strings regex.Term            // what strings may be, between the quotes; Anything where all may
 }
 
 type queued struct {
@@ -25,9 +27,15 @@ type queued struct {
 	of     expr
 }
 
-func newLowering(b *cfg.Builder, indent int) lowering {
-	set := b.Set
-	l := lowering{b: b, symbols: map[expr]cfg.Symbol{}, open: map[string]cfg.Symbol{}}
+func newLowering(b *cfg.Builder, options Options) lowering {
+	set, indent := b.Set, options.Indent
+	l := lowering{b: b, symbols: map[expr]cfg.Symbol{}, open: map[string]cfg.Symbol{}, words: [3][]string{{"null"}, {"false"}, {"true"}}, strings: regex.Anything}
+	if options.Python {
+		l.words = [3][]string{{"None", "null"}, {"False", "false"}, {"True", "true"}}
+	}
+	if options.Without != "" {
+		l.strings = set.Not(set.Concat(regex.Anything, set.Literal(options.Without), regex.Anything))
+	}
 	switch {
 	case indent < 0:
 		l.space = regex.Empty
@@ -53,6 +61,12 @@ func newLowering(b *cfg.Builder, indent int) lowering {
 // lower returns the symbol of x, all rules under it added.
 func (c *compiler) lower(x expr) cfg.Symbol {
 	symbol := c.symbol(x)
+	c.drain()
+	return symbol
+}
+
+// drain adds the rules that are still missing.
+func (c *compiler) drain() {
 	for len(c.queue) > 0 {
 		next := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
@@ -76,7 +90,6 @@ func (c *compiler) lower(x expr) cfg.Symbol {
 			c.exhausted(err.Error())
 		}
 	}
-	return symbol
 }
 
 // symbol returns the symbol of x, whose rules may come later.
@@ -127,6 +140,8 @@ func (c *compiler) name(x expr) string {
 		return c.name(n.subs[0]) + "&"
 	case opOr:
 		return c.name(n.subs[0]) + "|"
+	case opTyped:
+		return "typed"
 	case opNot:
 		return "not " + c.name(n.subs[0])
 	}
@@ -136,6 +151,9 @@ func (c *compiler) name(x expr) string {
 // quoted returns the JSON strings of texts.
 func (c *compiler) quoted(texts regex.Term) regex.Term {
 	quote := c.set.Literal(`"`)
+	if c.strings != regex.Anything {
+		texts = c.set.And(texts, c.strings)
+	}
 	return c.set.Concat(quote, texts, quote)
 }
 
@@ -143,11 +161,13 @@ func (c *compiler) quoted(texts regex.Term) regex.Term {
 func (c *compiler) scalars(s *shape) regex.Term {
 	list := []regex.Term{c.numbers.spelled(s.numbers)}
 	for _, word := range []struct {
-		in   bool
-		text string
-	}{{s.null, "null"}, {s.false, "false"}, {s.true, "true"}} {
-		if word.in {
-			list = append(list, c.set.Literal(word.text))
+		in    bool
+		texts []string
+	}{{s.null, c.words[0]}, {s.false, c.words[1]}, {s.true, c.words[2]}} {
+		for _, text := range word.texts {
+			if word.in {
+				list = append(list, c.set.Literal(text))
+			}
 		}
 	}
 	return c.set.Or(list...)

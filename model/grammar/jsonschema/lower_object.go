@@ -1,7 +1,6 @@
 package jsonschema
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
@@ -14,7 +13,8 @@ func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
 	if o = c.listed(o); o.ordered {
 		body = c.sequence(o)
 	} else {
-		body = []cfg.Symbol{c.bag(o)}
+		bag, _ := c.bag(o, c.json)
+		body = []cfg.Symbol{c.b.Bag("properties", bag)}
 	}
 	rhs := append([]cfg.Symbol{c.open["{"]}, body...)
 	c.b.Add(symbol, append(rhs, c.open["}"])...)
@@ -55,8 +55,8 @@ func (c *compiler) finite(t regex.Term) (texts []string, few bool) {
 		return nil, false
 	}
 	for _, s := range spellings {
-		var text string
-		if err := json.Unmarshal([]byte(`"`+s+`"`), &text); err != nil {
+		text, err := c.speller.text(s)
+		if err != nil {
 			return nil, false
 		}
 		if !slices.Contains(texts, text) {
@@ -103,29 +103,47 @@ func (c *compiler) sequence(o *objectCase) []cfg.Symbol {
 // maxSome bounds the demands for further properties of one object.
 const maxSome = 5
 
-// bag lowers the properties of an object that has them in any order.
-func (c *compiler) bag(o *objectCase) cfg.Symbol {
+// entry is a property that may stand in a bag: one name, or one of further ones.
+type entry struct {
+	name     string
+	further  bool
+	required bool
+	keys     regex.Term // of the names
+	value    expr
+}
+
+// json writes a property as JSON does.
+func (c *compiler) json(e entry) []cfg.Symbol {
+	return []cfg.Symbol{c.key(e.keys), c.symbol(e.value)}
+}
+
+// bag describes the properties of an object that has them in any order. A property for which
+// write returns nothing does not come. It also returns the number of required ones.
+func (c *compiler) bag(o *objectCase, write func(entry) []cfg.Symbol) (bag cfg.Bag, required int) {
 	if len(o.some) > maxSome {
 		c.refuseHere(c.keyword, "more than %d demands on further properties of one object are not supported", maxSome)
 	}
-	bag := cfg.Bag{Separator: c.comma, Demands: len(o.some), Min: o.min, Max: -1}
+	bag = cfg.Bag{Separator: c.comma, Demands: len(o.some), Min: o.min, Max: -1}
 	if o.max != unbounded {
 		bag.Max = o.max
 	}
-	required, possible := 0, 0
+	possible := 0
 	for _, p := range o.props {
 		if p.value == nothing {
+			continue
+		}
+		symbols := write(entry{p.name, false, p.required, c.speller.literal(p.name), p.value})
+		if len(symbols) == 0 {
 			continue
 		}
 		possible++
 		if p.required {
 			required++
 		}
-		bag.Entries = append(bag.Entries, cfg.Entry{
-			Symbols: []cfg.Symbol{c.key(c.speller.literal(p.name)), c.symbol(p.value)}, Required: p.required})
+		bag.Entries = append(bag.Entries, cfg.Entry{Symbols: symbols, Required: p.required})
 	}
 	for set := range 1 << len(o.some) {
-		if s, ok := c.further(o, set); ok {
+		if s, ok := c.further(o, set, write); ok {
 			bag.Entries = append(bag.Entries, cfg.Entry{Symbols: []cfg.Symbol{s}, Repeats: true, Meets: uint32(set)})
 		}
 	}
@@ -136,12 +154,12 @@ func (c *compiler) bag(o *objectCase) cfg.Symbol {
 	if len(o.classes) == 0 && bag.Max >= possible {
 		bag.Max = -1
 	}
-	return c.b.Bag("properties", bag)
+	return bag, required
 }
 
 // further returns the symbol of a property that is no prop and meets the
 // demands in set.
-func (c *compiler) further(o *objectCase, set int) (cfg.Symbol, bool) {
+func (c *compiler) further(o *objectCase, set int, write func(entry) []cfg.Symbol) (cfg.Symbol, bool) {
 	any := false
 	s := c.b.Nonterminal("property")
 	for _, k := range o.classes {
@@ -154,8 +172,10 @@ func (c *compiler) further(o *objectCase, set int) (cfg.Symbol, bool) {
 		if keys = c.others(o, keys); c.emptyTerm(keys) || set != 0 && c.provedEmpty(x) {
 			continue
 		}
-		c.b.Add(s, c.key(keys), c.symbol(x))
-		any = true
+		if symbols := write(entry{"", true, false, keys, x}); len(symbols) > 0 {
+			c.b.Add(s, symbols...)
+			any = true
+		}
 	}
 	return s, any
 }

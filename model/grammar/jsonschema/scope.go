@@ -17,8 +17,8 @@ type scopes struct {
 	names map[*value]string // a short name of each schema, for keys
 }
 
-func newScopes() scopes {
-	return scopes{known: []map[string]*value{{}}, ids: map[string]scope{"": 0}, names: map[*value]string{}}
+func newScopes() *scopes {
+	return &scopes{known: []map[string]*value{{}}, ids: map[string]scope{"": 0}, names: map[*value]string{}}
 }
 
 // enter returns the scope inside r.

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 // of terms are those of the texts.
 type speller struct {
 	set      *regex.Set
+	style    style
 	classes  map[string]regex.Term
 	any      regex.Term // one character under a constraint
 	universe regex.Term // every text under a constraint
@@ -24,10 +26,23 @@ type speller struct {
 	free     regex.Term // every text
 }
 
-func newSpeller(set *regex.Set) *speller {
-	s := &speller{set: set, classes: map[string]regex.Term{}}
+// style is how a speller writes texts.
+type style uint8
+
+const (
+	asJSON   style = iota
+	asPython       // as JSON, but only so that Python reads the same
+	asIs           // as they are; then all that is said of spellings holds of the only one
+)
+
+func newSpeller(set *regex.Set, as style) *speller {
+	s := &speller{set: set, style: as, classes: map[string]regex.Term{}}
 	s.any = s.class(regex.AllRunes)
 	s.universe = set.Repeat(s.any, 0, regex.Unbounded)
+	if as == asIs {
+		s.freeChar, s.free = s.any, s.universe
+		return s
+	}
 	s.freeChar = set.Or(s.any, s.escaped(regex.AllRunes))
 	s.free = set.Repeat(s.freeChar, 0, regex.Unbounded)
 	return s
@@ -69,12 +84,17 @@ func (s *speller) class(ranges []regex.RuneRange) regex.Term {
 		return t
 	}
 	ranges = regex.NormalizeRunes(ranges)
+	if s.style == asIs {
+		t := s.utf8(ranges)
+		s.classes[key] = t
+		return t
+	}
 	parts := []regex.Term{
 		s.utf8(regex.IntersectRunes(ranges, raw)),
 		s.escaped(regex.IntersectRunes(ranges, regex.NegateRunes(plain))),
 	}
 	for r, text := range short {
-		if within(ranges, r) {
+		if within(ranges, r) && (r != '/' || s.style == asJSON) {
 			parts = append(parts, s.set.Literal(text))
 		}
 	}
@@ -94,6 +114,9 @@ func (s *speller) utf8(ranges []regex.RuneRange) regex.Term {
 
 // literal returns the spellings of text.
 func (s *speller) literal(text string) regex.Term {
+	if s.style == asIs {
+		return s.set.Literal(text)
+	}
 	var parts []regex.Term
 	start := 0
 	for i, r := range text {
@@ -106,7 +129,10 @@ func (s *speller) literal(text string) regex.Term {
 }
 
 // spelling returns one spelling of text, which is in a term if and only if all are.
-func spelling(text string) string {
+func (s *speller) spelling(text string) string {
+	if s.style == asIs {
+		return text
+	}
 	var b strings.Builder
 	for _, r := range text {
 		switch {
@@ -121,8 +147,17 @@ func spelling(text string) string {
 	return b.String()
 }
 
+// text returns the text of a spelling.
+func (s *speller) text(spelling string) (text string, err error) {
+	if s.style == asIs {
+		return spelling, nil
+	}
+	err = json.Unmarshal([]byte(`"`+spelling+`"`), &text)
+	return text, err
+}
+
 // has reports whether text is one of t's.
-func (s *speller) has(t regex.Term, text string) bool { return s.set.Matches(t, spelling(text)) }
+func (s *speller) has(t regex.Term, text string) bool { return s.set.Matches(t, s.spelling(text)) }
 
 // not returns the texts that are not in t.
 func (s *speller) not(t regex.Term) regex.Term {

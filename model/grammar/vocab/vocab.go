@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -162,6 +163,19 @@ func (v *Vocabulary) IsNamed(id int32) bool {
 func (v *Vocabulary) Special(name string) (int32, bool) {
 	id, ok := v.special[name]
 	return id, ok
+}
+
+// FindSpecial returns where the name of a special token first stands in text; of several in one
+// place, the longest.
+func (v *Vocabulary) FindSpecial(text string) (from, to int, id int32, ok bool) {
+	for name, one := range v.special {
+		at := strings.Index(text, name)
+		if name == "" || at < 0 || ok && (at > from || at == from && at+len(name) < to) {
+			continue
+		}
+		from, to, id, ok = at, at+len(name), one, true
+	}
+	return from, to, id, ok
 }
 
 // SpecialName returns the name of a special token.
