@@ -8,7 +8,7 @@ import (
 )
 
 func startDialogue(t *testing.T, d dialogue) *testserver.Server {
-	return testserver.Start(t, testserver.Options{Context: 2048, Pages: 2048, Template: d.template, Script: d.says, Grammars: withoutGrammars})
+	return testserver.Start(t, testserver.Options{Context: 2048, Pages: 2048, Template: d.template, Script: d.says})
 }
 
 // In every format a question with tools is answered by calls, whole and streamed alike. The
