@@ -131,7 +131,15 @@ func (c *compiler) argumentsOf(t *tool) (part, error) {
 func (c *compiler) json(t *tool) (part, error) {
 	s, omissions, err := jsonschema.Compile(c.b, t.schema(), c.schemaOptions(t))
 	c.leaveOut(t, omissions)
-	return c.sym(s), place(t.at+"/parameters", err)
+	return c.sym(s), c.aboutSchema(t, err)
+}
+
+// aboutSchema is the error of a tool's schema. A bound that was hit is not the schema's fault alone.
+func (c *compiler) aboutSchema(t *tool, err error) error {
+	if err != nil && c.b.Err() != nil {
+		err = c.b.Err()
+	}
+	return place(t.at+"/parameters", err)
 }
 
 // schema is the schema of a tool's arguments.

@@ -105,7 +105,7 @@ func (c *compiler) body(calls []branch, afterThoughts bool) part {
 			list = append(list, c.seq(c.term(c.space), b.then))
 			continue
 		}
-		list = append(list, c.seq(c.term(c.before(c.free, b.word, c.opens...)), c.marked(b.word), b.then))
+		list = append(list, c.seq(c.term(c.border(c.free, b.word, append(c.opens[:len(c.opens):len(c.opens)], c.Format.Reasoning.Open)...)), c.marked(b.word), b.then))
 	}
 	all := c.seq(append(lead, c.choice(list...))...)
 	if begin, must := c.addressed(); must {

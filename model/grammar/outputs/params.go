@@ -28,7 +28,7 @@ func (c *compiler) params(t *tool) (part, error) {
 	o.Without = p.Close
 	members, none, omissions, err := jsonschema.CompileMembers(c.b, t.schema(), jsonschema.Members{Separator: c.symbol(last), Write: w.write}, o)
 	if err != nil {
-		return nothing, place(t.at+"/parameters", err)
+		return nothing, c.aboutSchema(t, err)
 	}
 	c.leaveOut(t, omissions)
 	list := c.seq(c.sym(members), last)

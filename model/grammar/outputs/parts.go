@@ -123,8 +123,13 @@ func (c *compiler) marked(text string) part { return c.seq(c.mark(text)...) }
 // before returns the texts of t that may stand before word so that the first of words, of which word is
 // one, begins with it.
 func (c *compiler) before(t regex.Term, word string, words ...string) regex.Term {
+	return c.border(c.without(t, words...), word, words...)
+}
+
+// border returns the texts of t behind which word begins, but none of words began earlier.
+func (c *compiler) border(t regex.Term, word string, words ...string) regex.Term {
 	s := c.set
-	bad := []regex.Term{s.Concat(regex.Anything, c.anyOf(words), regex.Anything)}
+	var bad []regex.Term
 	for _, w := range words {
 		for i := 1; i < len(w); i++ {
 			if strings.HasPrefix(word, w[i:]) {
@@ -135,6 +140,7 @@ func (c *compiler) before(t regex.Term, word string, words ...string) regex.Term
 	return s.And(t, s.Not(s.Or(bad...)))
 }
 
+// anyOf is one of words.
 func (c *compiler) anyOf(words []string) regex.Term {
 	terms := make([]regex.Term, 0, len(words))
 	for _, w := range words {

@@ -20,7 +20,7 @@ func (c *compiler) python(t *tool) (part, error) {
 	comma := c.symbol(c.seq(space, c.literal(","), space))
 	members, none, omissions, err := jsonschema.CompileMembers(c.b, t.schema(), jsonschema.Members{Separator: comma, Write: write}, o)
 	if err != nil {
-		return nothing, place(t.at+"/parameters", err)
+		return nothing, c.aboutSchema(t, err)
 	}
 	c.leaveOut(t, omissions)
 	list := c.sym(members)

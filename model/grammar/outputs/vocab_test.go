@@ -21,6 +21,12 @@ var marks = regexp.MustCompile(`<\|[A-Za-z_:/"]+\|>|<｜(tool|DSML)[^｜<>]*｜>
 // special. Those of ends, and </s>, end a text.
 func newVocabulary(t testing.TB, f output.Format, special bool, ends ...string) *vocab.Vocabulary {
 	t.Helper()
+	return newVocabularyWith(t, f, special, nil, ends)
+}
+
+// newVocabularyWith has further words.
+func newVocabularyWith(t testing.TB, f output.Format, special bool, further, ends []string) *vocab.Vocabulary {
+	t.Helper()
 	var tokens vocab.Tokens
 	tokens.Special = map[int32]string{}
 	for b := range 256 {
@@ -30,6 +36,9 @@ func newVocabulary(t testing.TB, f output.Format, special bool, ends ...string) 
 		tokens.Bytes = append(tokens.Bytes, []byte(word), []byte(" "+word))
 	}
 	tokens.Bytes = append(tokens.Bytes, []byte("\n\n"), []byte("  "), []byte("\": "))
+	for _, word := range further {
+		tokens.Bytes = append(tokens.Bytes, []byte(word))
+	}
 	if c := f.Calls; c != nil {
 		for _, mark := range []string{c.Begin, c.Call.Open, c.Begin + "[{", "[" + "get_weather("} {
 			if mark != "" {
