@@ -64,6 +64,9 @@ func chatSpec(talk *conversation, content *source, budget bool) *outputs.Spec {
 	if t.may() {
 		spec.Required, spec.Single = t.required, t.single
 		for _, one := range t.callable {
+			if one.Input != nil {
+				one.Parameters = nil // it says what they are
+			}
 			spec.Tools = append(spec.Tools, one.Tool)
 		}
 	}

@@ -35,7 +35,7 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 			err = s.prepared(job, p)
 		}
 		if err == nil {
-			err = s.compile(r, p)
+			err = s.compile(w, r, p)
 		}
 		if err != nil {
 			return err

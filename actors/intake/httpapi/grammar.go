@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -262,25 +263,60 @@ func (c *constraint) choose(m *Model, p *messages.SamplingParams) *apiError {
 }
 
 // compile compiles a plan's grammar, so that a faulty one is refused here, and an engine finds
-// it compiled. The request holds no place meanwhile, because it may take seconds.
-func (s *Server) compile(r *http.Request, p *plan) *apiError {
+// it compiled. The request holds no place meanwhile, because it may take seconds. A header of the
+// answer names what the grammar leaves out.
+func (s *Server) compile(w http.ResponseWriter, r *http.Request, p *plan) *apiError {
 	if p.grammar == nil {
 		return nil
 	}
 	name, grammars := p.within+p.grammar.name, p.served.Model.Grammars
-	_, failed, kept := grammars.Kept(p.grammar.src)
+	g, failed, kept := grammars.Kept(p.grammar.src)
 	if !kept {
 		leave, full := s.compilations.enter(client(r))
 		if full != "" {
 			return newError(http.StatusTooManyRequests).coded(codeLimited).about(name).retry(1).say("%s; send the request again in a moment", own(full))
 		}
 		defer leave()
-		_, failed = grammars.Get(r.Context(), p.grammar.src)
+		g, failed = grammars.Get(r.Context(), p.grammar.src)
 	}
 	if failed != nil {
 		return p.grammar.refused(r.Context(), p.within, failed)
 	}
+	if omitted := p.grammar.omitted(g.Omitted()); omitted != "" {
+		w.Header().Set(omittedHeader, omitted)
+	}
 	return nil
+}
+
+// omittedHeader names the keywords of tools' schemas that are not enforced.
+const omittedHeader = "X-Troupe-Unenforced-Keywords"
+
+// maxOmitted bounds the header, in bytes.
+const maxOmitted = 2048
+
+// omitted lists keywords with their places. A place with other characters than a header may
+// have is named up to them.
+func (s *source) omitted(list []grammar.Omission) string {
+	var text strings.Builder
+	for i, o := range list {
+		param, rest := s.name, o.At
+		if s.place != nil {
+			param, rest = s.place(o.At)
+		}
+		if at := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }); at >= 0 {
+			rest = rest[:at] + "..."
+		}
+		one := param + rest + ": " + o.Keyword
+		if text.Len()+len(one) > maxOmitted {
+			fmt.Fprintf(&text, ", and %d more", len(list)-i)
+			break
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(one)
+	}
+	return text.String()
 }
 
 // Bounds of the requests whose grammars are compiled or wait for it.

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/troupe-engine/troupe/actors/intake/httpapi"
 	"github.com/troupe-engine/troupe/testkit/clients/testserver"
 )
 
 func startDialogue(t *testing.T, d dialogue) *testserver.Server {
-	return testserver.Start(t, testserver.Options{Context: 2048, Pages: 2048, Template: d.template, Script: d.says, Grammars: func(httpapi.Grammars) httpapi.Grammars { return nil }})
+	return testserver.Start(t, testserver.Options{Context: 2048, Pages: 2048, Template: d.template, Script: d.says})
 }
 
 // In every format a question with tools is answered by calls, whole and streamed alike. The

@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/store"
+	"github.com/troupe-engine/troupe/model/grammar/thoughts"
 	"github.com/troupe-engine/troupe/model/grammar/vocab"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
@@ -36,5 +37,19 @@ func allowed(t testing.TB, grammars *store.Store, g *messages.Grammar, output []
 	if err := m.Mask(bits); err != nil {
 		t.Errorf("no mask: %v", err)
 	}
-	return func(id int32) bool { return vocab.Allowed(bits, id) }
+	forced, ok := ended(g.Thoughts, output, grammars.Vocabulary())
+	ok = ok && vocab.Allowed(bits, forced)
+	return func(id int32) bool { return vocab.Allowed(bits, id) && (!ok || id == forced) }
+}
+
+// ended is the token that must come where thoughts have had their tokens.
+func ended(l *messages.Thoughts, output []int32, v *vocab.Vocabulary) (token int32, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	f := thoughts.New(thoughts.Limit(*l), v)
+	for _, id := range output {
+		f.Accept(id)
+	}
+	return f.Forced()
 }
