@@ -93,8 +93,8 @@ conformance: ## run the tests on data made by others: make conformance DIR=...
 	if [ ! -d "$$dir" ]; then echo "make conformance: no data$${dir:+ in $$dir}; name its folder: make conformance DIR=..." >&2; exit 1; fi; \
 	set -x; TROUPE_CONFORMANCE=$$(cd "$$dir" && pwd) $(GO) test -count=1 -run Conformance ./...
 
-clients: build ## drive the server with popular clients for Node, and read its cache with Hugging Face's (needs npm)
-	./testkit/clients/node/run.sh
+clients: build ## drive the server with popular clients for Node, and read its cache with Hugging Face's (needs npm); with DIR=... ajv checks samples of JSON Schemas
+	DIR="$(DIR)" ./testkit/clients/node/run.sh
 
 lint: ## gofmt, vet, staticcheck, and that go.mod is tidy
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"

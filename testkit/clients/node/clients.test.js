@@ -97,7 +97,9 @@ test("errors", async () => {
   };
   await fails(client.chat.completions.create({ ...chat, temperature: 9 }), OpenAI.BadRequestError, 400, null);
   await fails(client.chat.completions.create({ ...chat, messages: [] }), OpenAI.BadRequestError, 400, null);
-  await fails(client.chat.completions.create({ ...chat, response_format: { type: "json_object" } }), OpenAI.BadRequestError, 400, "unsupported_parameter");
+  await fails(client.chat.completions.create({ ...chat, use_beam_search: true }), OpenAI.BadRequestError, 400, "unsupported_parameter");
+  const response_format = { type: "json_schema", json_schema: { name: "none", schema: { type: "object", $ref: "https://example.com/schema" } } };
+  await fails(client.chat.completions.create({ ...chat, response_format }), OpenAI.BadRequestError, 400, "invalid_grammar");
   await fails(client.chat.completions.create({ ...chat, stream: true, messages: [{ role: "user", content: "word ".repeat(50000) }] }),
     OpenAI.BadRequestError, 400, "context_length_exceeded");
   await fails(client.chat.completions.create({ ...chat, model: "gpt-9" }), OpenAI.NotFoundError, 404, "model_not_found");
