@@ -81,6 +81,9 @@ test("openai: a custom tool", async () => {
   assert.equal(message.tool_calls[0].type, "custom");
   assert.equal(message.tool_calls[0].custom.name, "dice");
   assert.match(message.tool_calls[0].custom.input, /^[1-6]d(6|20)$/);
+  const streamed = (await client.chat.completions.stream(body).finalChatCompletion()).choices[0].message.tool_calls;
+  assert.equal(streamed[0].custom.name, "dice");
+  assert.match(streamed[0].custom.input, /^[1-6]d(6|20)$/);
   const back = [...body.messages, message, { role: "tool", tool_call_id: message.tool_calls[0].id, content: "4" }];
   assert.equal((await client.chat.completions.create({ ...body, messages: back, tool_choice: "auto" })).choices[0].message.content, "I hear: 4");
 });
