@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/chat/output"
 )
 
 func newOutput() *cobra.Command {
-	var file, bos, eos, toolParser, reasoningParser string
+	var file, bos, eos string
 	var split int
 	var describe bool
 	c := &cobra.Command{
@@ -36,9 +37,13 @@ func newOutput() *cobra.Command {
 				return err
 			}
 			o := outputReader{template: t, in: in, split: split}
-			o.format, err = output.Named(output.Detect(c.Context(), t, output.DetectOptions{BOS: in.BOS, EOS: in.EOS}), toolParser, reasoningParser)
+			cfg, err := cli.Config(c)
 			if err != nil {
 				return err
+			}
+			o.format, err = node.Format(c.Context(), t, output.DetectOptions{BOS: in.BOS, EOS: in.EOS}, cfg.ToolParser, cfg.ReasoningParser)
+			if err != nil {
+				return cfg.Explain(err)
 			}
 			if describe {
 				return cli.PrintJSONLine(c.OutOrStdout(), o.format)
@@ -51,8 +56,6 @@ func newOutput() *cobra.Command {
 	c.Flags().StringVar(&bos, "bos", "", "text of the BOS token; default: the model's")
 	c.Flags().StringVar(&eos, "eos", "", "text of the EOS token; default: the model's")
 	c.Flags().IntVar(&split, "split", 0, "feed the output this many bytes at a time. Example: 1. Default: all at once")
-	c.Flags().StringVar(&toolParser, "tool-call-parser", "", "name of the format of tool calls, as SGLang and vLLM call it; default: found in the template")
-	c.Flags().StringVar(&reasoningParser, "reasoning-parser", "", "name of the format of thoughts, as SGLang and vLLM call it; default: found in the template")
 	c.Flags().BoolVar(&describe, "describe", false, "print the format instead of reading outputs")
 	return c
 }

@@ -84,7 +84,7 @@ func evictions() (list [][]string) {
 
 // notVaried are the settings without a factor, with the reason.
 var notVaried = map[string][]string{
-	"says what is served, not how":                                                                                         {"model", "model-aliases", "served-model-name", "load-format", "chat-template", "sampling-defaults", "special-tokens-in-messages"},
+	"says what is served, not how":                                                                                         {"model", "model-aliases", "served-model-name", "load-format", "chat-template", "tool-call-parser", "reasoning-parser", "sampling-defaults", "special-tokens-in-messages"},
 	"part of the numerics fingerprint, within which answers are equal":                                                     {"device", "instruction-set", "activation-dtype", "weight-dtype", "kv-cache-dtype"},
 	"a bound of the request itself: its end depends on it":                                                                 {"context-length"},
 	"sizes the pool by the machine's memory; max-total-tokens varies the size":                                             {"mem-fraction-static"},

@@ -196,7 +196,7 @@ func (n *Node) openText(ctx context.Context) (err error) {
 		return err // a template that was asked for must be valid
 	}
 	n.TemplateFault = err
-	n.format, err = Format(ctx, n.Template, n.Tokenizer, c.ToolParser, c.ReasoningParser)
+	n.format, err = Format(ctx, n.Template, output.DetectOptions{BOS: n.Tokenizer.BOSText(), EOS: n.Tokenizer.EOSText()}, c.ToolParser, c.ReasoningParser)
 	return c.Explain(err)
 }
 

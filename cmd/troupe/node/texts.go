@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
@@ -71,7 +72,7 @@ func ModelFromTexts(data []byte, m *wire.Model, c *configs.Config) (httpapi.Mode
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
 	template, fault := textsTemplate(t, m.Name, tok)
-	format, err := Format(context.Background(), template, tok, t.ToolCallParser, t.ReasoningParser)
+	format, err := Format(context.Background(), template, output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()}, t.ToolCallParser, t.ReasoningParser)
 	if err != nil {
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
