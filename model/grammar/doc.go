@@ -1,6 +1,6 @@
 // Package grammar decides which tokens a model may say next so that its text
 // satisfies a grammar: a JSON schema, a regular expression, EBNF, GBNF, Lark,
-// structural tags, a list of choices.
+// structural tags, a list of choices, an output with calls of tools.
 //
 // [Compile] turns a [Source] into a [Grammar]; a [Matcher] follows one text
 // through it. Masks are exact in both directions: a token is allowed if and

@@ -127,28 +127,3 @@ func TestSchemasShareTheirBound(t *testing.T) {
 		t.Errorf("it took %v: %v", took, err)
 	}
 }
-
-func FuzzCompile(f *testing.F) {
-	for _, of := range output.Formats() {
-		s := outputs.Spec{Format: of, Tools: threeTools(false)}
-		text, err := json.Marshal(s)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(text))
-	}
-	f.Add(`{"format":{"calls":{"call":{"headers":["{name}"]}}},"tools":[{"name":"x","input":{"kind":"regex","text":"a"}}],"content":{"kind":"choice","text":"[\"a\"]"}}`)
-	v := newVocabulary(f, output.Formats()[0], true)
-	f.Fuzz(func(t *testing.T, text string) {
-		g, err := grammar.Compile(grammar.Source{Kind: grammar.Output, Text: text}, v, grammar.Limits{Symbols: 100_000})
-		if err != nil {
-			if !errors.As(err, new(*grammar.Error)) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if _, err := g.Sample(rand.New(rand.NewPCG(1, 2))); err != nil && !errors.As(err, new(*grammar.Error)) {
-			t.Fatal(err)
-		}
-	})
-}
