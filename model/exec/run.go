@@ -81,6 +81,9 @@ func (c *constraint) certain(at *grammar.Matcher, last int32, outputs int) (int3
 	if token != vocab.None && vocab.Allowed(c.bits, token) {
 		return token, nil
 	}
+	if at.AllowsMore(1 + len(ends)) {
+		return vocab.None, nil // most times, without a look at every word
+	}
 	return single(c.bits), nil
 }
 

@@ -101,6 +101,13 @@ func (g *Grammar) mask(gen *generation, c *earley.Config, pause func()) (*vocab.
 	return m, nil
 }
 
+// AllowsMore reports whether more than n tokens are allowed here. It is false as well where
+// that is not known at once: who must know counts in the mask.
+func (m *Matcher) AllowsMore(n int) bool {
+	mask := placeAt(m.at).mask()
+	return !m.ended && mask != nil && mask.More(n)
+}
+
 // certain is how many bytes are looked ahead: a token that is longer is not found.
 const certain = 64
 
