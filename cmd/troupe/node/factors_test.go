@@ -42,11 +42,12 @@ var factors = []factor{
 	{"audit", each("debug-audit-every-step=false", "debug-audit-every-step=true")},
 	{"watchdog", each("watchdog-timeout=5m", "watchdog-timeout=0s")},
 	{"faults", [][]string{nil, nil, nil}}, // none, panics of every actor, device errors
+	{"runs", [][]string{nil, nil}},        // certain tokens in runs, or one by one
 	{"policy", schedules()},
 	{"eviction", evictions()},
 }
 
-var faultsFactor, poolFactor = named("faults"), named("pool")
+var faultsFactor, runsFactor, poolFactor = named("faults"), named("runs"), named("pool")
 
 func named(name string) int {
 	return slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
