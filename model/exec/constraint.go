@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/store"
+	"github.com/troupe-engine/troupe/model/grammar/thoughts"
 )
 
 // constraints make the masks of rows whose requests have a grammar, beside the device.
@@ -39,6 +40,8 @@ type constraint struct {
 	matcher *grammar.Matcher
 	outputs int   // tokens of the output that it has followed
 	last    int32 // the last of them, or of the prompt
+	// thinking is behind run, too.
+	thinking thinking
 }
 
 // maskError is why a mask cannot be made, as a client may see it: without anything of the grammar.
@@ -90,6 +93,9 @@ const hashed = 16 << 10
 func (s *constraints) begin(c *constraint, g *grammar.Grammar) *constraint {
 	c.matcher, c.bits = g.Matcher(), make([]uint32, s.store.Vocabulary().Words())
 	c.one.words = len(c.bits)
+	if l := c.request.Params.Grammar.Thoughts; l != nil {
+		c.thinking = thinking{true, thoughts.New(thoughts.Limit(*l), s.store.Vocabulary())}
+	}
 	c.matcher.Pause = s.pause
 	return c
 }

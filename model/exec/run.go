@@ -20,17 +20,18 @@ const RunTokens = 16
 // everything, as after other requests with it; otherwise the error is [grammar.ErrUnknown] and
 // the constraint stays as it was.
 func (c *constraint) ahead(tokens []int32, known bool) error {
-	at, outputs, last := *c.matcher, c.outputs+len(tokens), c.last
+	at, thinking, outputs, last := *c.matcher, c.thinking, c.outputs+len(tokens), c.last
 	if at.Known = known; len(tokens) > 0 {
 		last = tokens[len(tokens)-1]
 	}
 	if err := at.Replay(tokens); err != nil {
 		return err
 	}
+	thinking.accept(tokens)
 	run, after := c.run[:0], false
 	var failed error
 	for len(run) < RunTokens {
-		token, err := c.certain(&at, last, outputs)
+		token, err := c.certain(&at, &thinking, last, outputs)
 		if err != nil && (known || len(run) == 0) {
 			return err
 		}
@@ -45,9 +46,10 @@ func (c *constraint) ahead(tokens []int32, known bool) error {
 		if err := at.Replay(run[len(run)-1:]); err != nil {
 			return err
 		}
+		thinking.accept(run[len(run)-1:])
 	}
 	at.Known = false
-	*c.matcher, c.outputs, c.last = at, outputs, last
+	*c.matcher, c.thinking, c.outputs, c.last = at, thinking, outputs, last
 	c.run, c.after, c.err = run, after, failed
 	return nil
 }
@@ -61,11 +63,20 @@ func (c *constraint) quick(tokens []int32) bool {
 	return true
 }
 
-// certain returns the next token if it is certain: no other one is allowed, or the tokenizer
-// would begin with it the text that must follow. Otherwise it is [vocab.None] and the mask of the
+// certain returns the next token if it is certain: no other one is allowed, the tokenizer
+// would begin with it the text that must follow, or thoughts have had their tokens. Otherwise it is [vocab.None] and the mask of the
 // token is in bits. It depends on the request and its output only, so the result is the same
 // whether certain tokens are computed in runs or drawn one by one.
-func (c *constraint) certain(at *grammar.Matcher, last int32, outputs int) (int32, error) {
+func (c *constraint) certain(at *grammar.Matcher, thinking *thinking, last int32, outputs int) (int32, error) {
+	end, ended := thinking.end()
+	if ended {
+		switch err := at.Mask(c.bits); {
+		case err != nil:
+			return vocab.None, err
+		case vocab.Allowed(c.bits, end):
+			return end, nil
+		}
+	}
 	token, err := at.Certain(last)
 	if err != nil {
 		return vocab.None, err

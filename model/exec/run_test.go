@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-engine/troupe/model/exec"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/store"
+	"github.com/troupe-engine/troupe/model/grammar/thoughts"
 	tokens "github.com/troupe-engine/troupe/model/grammar/vocab"
 	"github.com/troupe-engine/troupe/testkit/racedetector"
 )
@@ -50,6 +51,23 @@ var runGrammars = []messages.Grammar{
 item ::= [a-z] [a-z]? | "(" root ")"`},
 	{Kind: "regex", Text: `é日本[\n ]{1,3}🦊 was here(🦊| )`},
 	{Kind: "regex", Text: `a{40}b?`},
+	{Kind: "regex", Text: thinkingText},
+}
+
+// thinkingText may begin with thoughts.
+const thinkingText = `(<t>[a-z ]*</t>)?(yes|no|perhaps)`
+
+// lettersOf are the tokens of one letter that a text has.
+func lettersOf(v *tokens.Vocabulary, text string) (ids []int32) {
+	for i := range text {
+		for id := range int32(v.Size()) {
+			if string(v.Bytes(id)) == text[i:i+1] {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	return ids
 }
 
 // imagined is a model that computes nothing. The next token of a row is one of those that the
@@ -147,8 +165,19 @@ func oneByOne(t testing.TB, grammars *store.Store, r *messages.EngineRequest) []
 		for _, id := range ends {
 			most[id/32] &^= 1 << (id % 32)
 		}
+		raw := slices.Clone(mask)
 		if slices.Max(most) > 0 {
 			mask = most
+		}
+		if l := p.Grammar.Thoughts; l != nil {
+			f := thoughts.New(thoughts.Limit(*l), v)
+			for _, token := range output {
+				f.Accept(token)
+			}
+			if end, ended := f.Forced(); ended && tokens.Allowed(raw, end) {
+				row = append(row, end)
+				continue
+			}
 		}
 		text, err := m.Forced(64)
 		if err != nil {
@@ -176,6 +205,9 @@ func TestRunsChangeNoOutput(t *testing.T) {
 		id := func(name string) int32 { return rapid.Int32Range(0, int32(v.Size())-1).Draw(rt, name) }
 		r := &messages.EngineRequest{ID: 9, Prompt: []int32{id("prompt"), id("prompt")}, Params: params(func(p *messages.SamplingParams) {
 			g := rapid.SampledFrom(runGrammars).Draw(rt, "grammar")
+			if g.Text == thinkingText && rapid.Bool().Draw(rt, "thoughts") {
+				g.Thoughts = &messages.Thoughts{Tokens: rapid.IntRange(0, 6).Draw(rt, "budget"), Open: "<t>", Mark: "</t>", End: lettersOf(v, "</t>")}
+			}
 			p.Grammar, p.EOSTokenIDs = &g, v.End()
 			p.MaxTokens = rapid.IntRange(1, 60).Draw(rt, "max_tokens")
 			p.MinTokens = min(p.MaxTokens, rapid.SampledFrom([]int{0, 0, 3, 30}).Draw(rt, "min_tokens"))
