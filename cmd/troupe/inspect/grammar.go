@@ -27,7 +27,7 @@ func newGrammar() *cobra.Command {
 		Long: "Try grammars with a model's tokenizer; its weights are not needed. Each line of stdin is an\n" +
 			"object with\n" +
 			"  kind     json_schema, json, regex, ebnf, gbnf, lark, structural_tag, output or choice\n" +
-			"  grammar  its text; the JSON itself for json_schema, structural_tag, output and choice; not for json\n" +
+			"  grammar  its text, or for the kinds in JSON the JSON itself; not for json\n" +
 			"  inputs   texts to check, each in the tokens of the model's tokenizer\n" +
 			"  sample   number of texts to draw, 0 by default\n" +
 			"  seed     of these draws, 0 by default: the same seed gives the same texts\n" +
