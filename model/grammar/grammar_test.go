@@ -313,3 +313,16 @@ func ExampleMatcher() {
 	// 01000
 	// 10000
 }
+
+// A compact schema allows no white space between the tokens of JSON.
+func TestCompactSchema(t *testing.T) {
+	g := compile(t, smallVocabulary(t), grammar.CompactSchema, `{"properties":{"a":{"items":{"type":"integer"}}},"additionalProperties":{}}`)
+	for text, want := range map[string]bool{`{"a":[1,2],"b":{"c":null}}`: true, `{"b":" , : "}`: true, `{"a": [1,2]}`: false, `{"a":[1, 2]}`: false, `{"b":{ }}`: false, `{"b":{"c":[1,
+2]}}`: false} {
+		m := g.Matcher()
+		err := m.AcceptBytes([]byte(text))
+		if got := err == nil && m.CanEnd(); got != want {
+			t.Errorf("%s is allowed: %t, want %t", text, got, want)
+		}
+	}
+}

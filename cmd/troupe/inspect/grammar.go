@@ -26,7 +26,8 @@ func newGrammar() *cobra.Command {
 		Use: "grammar", Short: `Try grammars: JSONL {"kind","grammar","inputs","sample"} on stdin to JSONL of times, verdicts and samples`, Args: cli.NoArgs,
 		Long: "Try grammars with a model's tokenizer; its weights are not needed. Each line of stdin is an\n" +
 			"object with\n" +
-			"  kind     json_schema, json, regex, ebnf, gbnf, lark, structural_tag, output or choice\n" +
+			"  kind     json_schema, json_schema_compact, json, regex, ebnf, gbnf, lark, structural_tag, output\n" +
+			"           or choice\n" +
 			"  grammar  its text, or for the kinds in JSON the JSON itself; not for json\n" +
 			"  inputs   texts to check, each in the tokens of the model's tokenizer\n" +
 			"  sample   number of texts to draw, 0 by default\n" +

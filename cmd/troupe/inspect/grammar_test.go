@@ -87,7 +87,7 @@ func TestInspectGrammar(t *testing.T) {
 		"refused":               {"", `{"kind":"gbnf","grammar":"root ::= x"}`, `{"refused":"unknown name \"x\"","at":"line 1, column 10"}`},
 		"refused with a remedy": {"", `{"kind":"choice","grammar":[]}`, `{"refused":"there is no choice; give at least one string","at":""}`},
 		"unknown kind": {"", `{"kind":"bnf","grammar":{}}`,
-			`{"refused":"unknown kind of grammar \"bnf\"; use json_schema, json, regex, ebnf, gbnf, lark, structural_tag, output or choice","at":""}`},
+			`{"refused":"unknown kind of grammar \"bnf\"; use json_schema, json_schema_compact, json, regex, ebnf, gbnf, lark, structural_tag, output or choice","at":""}`},
 		"a text that is too short": {spaced, `{"kind":"regex","grammar":"\\w{999}","inputs":["a"]}`,
 			`{"compile_us":some,"inputs":[{"accepted":false,"mask_us":2,"at":1,"allowed_tokens":66,"allowed":["0","1","2","3","4","5","6","7","8","9"]}],"samples":[]}`},
 	} {
