@@ -183,9 +183,9 @@ func (t *toolbox) readOne(raw []byte, at string) (one tool, shown any, err *apiE
 }
 
 // customParameters are those of a custom tool, for a model that knows functions only.
-var customParameters = json.RawMessage(`{"type":"object","properties":{"` + customInput + `":{"type":"string"}},"required":["` + customInput + `"],"additionalProperties":false}`)
+var customParameters = json.RawMessage(outputs.InputParameters)
 
-const customInput = "input"
+const customInput = outputs.InputKey
 
 // shownTool is a function as chat templates expect it. What only says how calls are
 // enforced is left out: models have not been trained with it.

@@ -2,16 +2,54 @@ package outputs
 
 import "github.com/troupe-engine/troupe/model/grammar/regex"
 
+// text is free content, and calls behind it.
+func (c *compiler) text(calls []branch) part {
+	// A piece of text before each mark that is left out of the content, then the last piece.
+	var pieces []part
+	for _, text := range c.Format.Drop {
+		if p := c.marked(text); p.isSymbol { // others are text
+			pieces = append(pieces, c.seq(c.term(c.free), p))
+		}
+	}
+	r := c.Format.Reasoning
+	if r.Reopens && r.Open != "" && r.Close != "" && !c.NoThoughts {
+		thoughts := c.seq(c.marked(r.Open), c.term(c.before(c.anyText, r.Close, r.Close)), c.marked(r.Close))
+		pieces = append(pieces, c.seq(c.term(c.before(c.free, r.Open, r.Open)), thoughts))
+	}
+	before := c.free
+	if calls := c.Format.Calls; calls != nil && calls.AtStart {
+		// From there on the parser looks for a call, so it may pass over a mark.
+		bracket := "{"
+		if calls.List {
+			bracket = "["
+		}
+		blank := c.set.Repeat(c.set.OneOf(regex.SetOf(" \t\r\n")), 0, regex.Unbounded)
+		before = c.set.And(before, c.set.Not(c.set.Concat(blank, c.set.Literal(bracket), regex.Anything)))
+	}
+	marks := append(c.opens[:len(c.opens):len(c.opens)], r.Open)
+	list := []part{c.term(c.free)}
+	for _, b := range calls {
+		if b.word == "" {
+			list = append(list, c.seq(c.term(c.space), b.then))
+			continue
+		}
+		list = append(list, c.seq(c.term(c.border(before, b.word, marks...)), c.marked(b.word), b.then))
+	}
+	last := c.choice(list...)
+	if len(pieces) == 0 {
+		return last
+	}
+	return c.seq(c.repeat(c.choice(pieces...)), last)
+}
+
 // contentOf is the content that has a grammar of its own, with the marks around it that are left out.
 func (c *compiler) contentOf(afterThoughts bool) part {
 	lead, around := nothing, nothing
 	if afterThoughts {
 		lead = c.lines()
 	}
-	if begin, must := c.addressed(); must {
-		lead = begin
-	} else if begin != nothing {
-		lead = c.optional(begin)
+	if call := c.marksContent(); call != nil {
+		lead = c.optional(c.seq(c.marked(call.Open), c.literal(call.Content)))
 	}
 	var marks []part
 	for _, text := range c.Format.Drop {
@@ -33,8 +71,8 @@ func (c *compiler) freeText() regex.Term {
 	if r.Reopens && r.Open != "" {
 		words = append(words[:len(words):len(words)], r.Open)
 	}
-	if calls := c.Format.Calls; len(words) == 0 && calls != nil && calls.Call.Content != "" && calls.Call.Open != "" {
-		words = []string{calls.Call.Open + calls.Call.Content}
+	if call := c.marksContent(); call != nil && len(words) == 0 {
+		words = []string{call.Open + call.Content}
 	}
 	t := c.without(c.anyText, words...)
 	blank := s.OneOf(regex.SetOf(" \t\r\n"))

