@@ -261,3 +261,25 @@ func TestKeywordsThatAreNotEnforced(t *testing.T) {
 		t.Errorf("invalid: %d %v", a.status, e)
 	}
 }
+
+// Ids that the model writes are kept if they are different, and not too long.
+func TestIdsOfCalls(t *testing.T) {
+	d := dialogues["hermes"]
+	call := func(id string) string {
+		return `<tool_call>{"id": "` + id + `", "name": "time", "arguments": {}}</tool_call>`
+	}
+	d.called = call("a") + call("a") + call(strings.Repeat("b", 65))
+	s := startDialogue(t, d)
+	got := post(t, s, "/v1/chat/completions", object{"messages": list{question}, "tools": weatherTools, "max_tokens": 300})
+	seen := map[string]bool{}
+	for i, call := range at(t, got, "choices", 0, "message", "tool_calls").([]any) {
+		id := call.(object)["id"].(string)
+		if (id == "a") != (i == 0) || len(id) > 64 || seen[id] {
+			t.Errorf("call %d has the id %q", i, id)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d calls", len(seen))
+	}
+}
