@@ -116,6 +116,7 @@ type BatchDone struct {
 	// Sampled has 1 to RowWork.Sample tokens of each row that asked for some, did not
 	// fail and is not late: in the order of Work, and by position within a row. Moved.
 	Sampled []SampledToken
+	Forced  int         // how many of Sampled were certain, so that none was drawn
 	Failed  []RowFailed // moved; in work order
 	// Late rows were to sample a token, but their grammar's mask was not made. The last of
 	// the tokens that they computed is computed again, after MaskReady. Moved; in work order.

@@ -24,6 +24,7 @@ const (
 	Retractions       Metric = "num_retracted_requests_total"
 	RequestsAged      Metric = "num_aged_requests_total"
 	LateRows          Metric = "num_late_rows_total"
+	ForcedTokens      Metric = "num_forced_tokens_total"
 	Steps             Metric = "num_steps_total"
 	EpochsStarted     Metric = "num_epochs_total"
 	StaleMessages     Metric = "num_stale_messages_total"

@@ -49,8 +49,8 @@ type RowWork struct {
 	Start, Count int
 	// Sample is how many tokens may be sampled from position Start+Count on; 0: none. The
 	// executor samples at least one, appends them to the row's tokens, and stores the KV
-	// of all but the last. The pages hold Start+Count+Sample-1 positions. A row whose grammar's
-	// mask is late samples none.
+	// of all but the last. The pages hold Start+Count+Sample-1 positions. A row with a grammar
+	// gets several where all but the last are certain, and none if its mask is late.
 	Sample int
 }
 

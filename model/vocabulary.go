@@ -31,7 +31,8 @@ func Vocabulary(tok *tokenizer.Tokenizer, ends []int32, rows int) (*vocab.Vocabu
 	case rows != 0 && rows < len(spelling):
 		return nil, fmt.Errorf("the tokenizer has token ids up to %d, but the model has %d logits; use the files of one model", len(spelling)-1, rows)
 	}
-	t := vocab.Tokens{Bytes: make([][]byte, max(len(spelling), rows)), Special: map[int32]string{}, End: ends}
+	t := vocab.Tokens{Bytes: make([][]byte, max(len(spelling), rows)), Special: map[int32]string{}, End: ends,
+		Encode: func(text string) []int32 { return tok.Encode(text, tokenizer.EncodeOptions{}) }}
 	for id, text := range spelling {
 		if !tok.IsSpecial(int32(id)) {
 			t.Bytes[id] = text

@@ -45,6 +45,7 @@ var rows = []row{
 	{m.Retractions, counter, "Retractions: a running request gave up its KV pages, and is computed again later.", nil},
 	{m.RequestsAged, counter, "Requests put ahead of the policy's order because they had waited longer than schedule-aging.", nil},
 	{m.LateRows, counter, "Rows that got no token in a step because their grammar's mask was not ready; they get it in a later step.", nil},
+	{m.ForcedTokens, counter, "Tokens that were certain by their grammar and computed together with the next one.", nil},
 	{m.Steps, counter, "Steps completed by the device.", nil},
 	{m.EpochsStarted, counter, "Engine starts, including recoveries.", nil},
 	{m.WatchdogTimeouts, counter, "Steps that took longer than watchdog-timeout.", nil},

@@ -16,7 +16,7 @@ import (
 
 // badTexts are invalid values of settings that are strings or lists, on any machine.
 var badTexts = map[string]string{
-	"model": "/no/such/model", "load-format": "x", "chat-template": "/no/such/template", "sampling-defaults": "x",
+	"model": "/no/such/model", "load-format": "x", "chat-template": "/no/such/template", "tool-call-parser": "x", "reasoning-parser": "x", "sampling-defaults": "x",
 	"device": "x", "instruction-set": "x", "activation-dtype": "x", "weight-dtype": "x", "kv-cache-dtype": "x", "kv-layout": "x",
 	"host": "192.0.2.1", "admin-address": "192.0.2.1:1", "admin-api-key": "ü", "tls-cert": "/no/such/cert", "tls-key": "/no/such/key", "api-keys-file": "/no/such/keys",
 	"cors-origins": "x", "special-tokens-in-messages": "x", "unknown-fields": "x", "model-aliases": "x", "allowed-hosts": "https://x", "tenant-from": "x", "schedule-policy": "x", "load-balance-method": "sticky", "radix-eviction-policy": "x",

@@ -67,6 +67,7 @@ var rules = []rule{
 	{"model/weights", []string{"model", "gpu", "messages", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "weights are files, and know no engine"},
 	{"model/tokenizer", []string{"internal/jsonread", "model/blob"}, []string{"github.com/asynkron/", "net/http"}, "the tokenizer is usable on its own"},
 	{"model/chat", []string{"model/chat", "internal/jsonread"}, []string{"github.com/asynkron/", "net/http"}, "chat templates are usable on their own"},
+	{"model/grammar/outputs", []string{"model/grammar", "model/chat/output"}, []string{"github.com/asynkron/", "net/http", "os", "log"}, "a grammar of calls is made of the same data that reads them"},
 	{"model/grammar", []string{"model/grammar"}, []string{"github.com/asynkron/", "net/http", "os", "log"}, "grammars are usable on their own, and know neither models nor requests"},
 	{"model/bundled", nil, []string{"github.com/asynkron/", "net/http"}, "the embedded model is files, loaded by the same code as any other"},
 	{"actors/runner", []string{"messages", "actors/shell", "internal/invariants"}, nil, "the runner knows its Executor by interface"},

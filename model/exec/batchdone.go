@@ -29,12 +29,17 @@ func (e *Executor) take(f *flight, result *gpu.StepResult) (*messages.BatchDone,
 			done.Late = append(done.Late, w.Row)
 			continue
 		}
-		if n := len(r.Tokens); n > w.Sample || n == 0 && w.Sample > 0 {
-			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d; expected %d", n, w.Row, w.Sample)
+		forced := f.step.Work[i].Forced
+		if n := len(r.Tokens); n > w.Sample-len(forced) || n == 0 && w.Sample > 0 {
+			return nil, fmt.Errorf("executor: the device sampled %d tokens for row %d; expected %d", n, w.Row, w.Sample-len(forced))
 		}
+		for _, token := range forced {
+			done.Sampled = append(done.Sampled, messages.SampledToken{Row: w.Row, Token: token})
+		}
+		done.Forced += len(forced)
 		for j, token := range r.Tokens {
-			if token < 0 || int(token) >= e.vocab {
-				return nil, fmt.Errorf("executor: the device sampled token %d for row %d, outside the vocabulary of %d", token, w.Row, e.vocab)
+			if token < 0 || int(token) >= e.opt.Vocab {
+				return nil, fmt.Errorf("executor: the device sampled token %d for row %d, outside the vocabulary of %d", token, w.Row, e.opt.Vocab)
 			}
 			t := messages.SampledToken{Row: w.Row, Token: token}
 			if j < len(r.Logprobs) {
@@ -44,7 +49,7 @@ func (e *Executor) take(f *flight, result *gpu.StepResult) (*messages.BatchDone,
 			done.Sampled = append(done.Sampled, t)
 		}
 		if c != nil {
-			e.constraints.sampled(c, r.Tokens)
+			e.constraints.sampled(c, append(forced[:len(forced):len(forced)], r.Tokens...))
 		}
 	}
 	return done, nil

@@ -18,7 +18,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 		canned.Rows[row].Tokens = []int32{1}
 		step.Work = append(step.Work, messages.RowWork{Row: row, Start: 100, Count: 1, Sample: 1})
 	}
-	e := exec.New(silent{&recorder{}, canned}, vocab, nil)
+	e := exec.New(silent{&recorder{}, canned}, exec.Options{Vocab: vocab})
 	done := func(_ *messages.BatchDone, err error) {
 		if err != nil {
 			b.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/store"
+	"github.com/troupe-engine/troupe/model/grammar/thoughts"
 )
 
 // constraints make the masks of rows whose requests have a grammar, beside the device.
@@ -24,11 +25,23 @@ type constraints struct {
 // next mask; between them the executor does.
 type constraint struct {
 	request *messages.EngineRequest
-	matcher *grammar.Matcher
-	outputs int         // tokens of the output so far
 	closed  atomic.Bool // the row is closed: no mask is needed
-	bits    []uint32    // memory of the mask
-	mask    mask
+	mask    mask        // of the next token
+
+	// run are the tokens that must come next, see ahead. If after is set, bits are the mask of
+	// the token behind them, or err is why there is none.
+	run   []int32
+	after bool
+	bits  []uint32
+	err   error
+	one   oneToken // the mask of a token of run
+
+	// The matcher is behind run.
+	matcher *grammar.Matcher
+	outputs int   // tokens of the output that it has followed
+	last    int32 // the last of them, or of the prompt
+	// thinking is behind run, too.
+	thinking thinking
 }
 
 // maskError is why a mask cannot be made, as a client may see it: without anything of the grammar.
@@ -40,21 +53,23 @@ type maskError struct {
 // Error implements error.
 func (e *maskError) Error() string { return e.text }
 
-var errNoGrammars = &maskError{messages.EndInternal, "bug in the server: this engine has no grammars; please report it"}
+var (
+	errNoGrammars = &maskError{messages.EndInternal, "bug in the server: this engine has no grammars; please report it"}
+	errOther      = &maskError{messages.EndInternal, "bug in the server: the device sampled a token that its mask excludes; please report it"}
+)
 
 // open makes the mask of the token after a row's output. ready is called if that mask, or a
 // later one, was wanted before it was made.
 func (s *constraints) open(r *messages.EngineRequest, output []int32, ready func(messages.RequestID)) *constraint {
-	c := &constraint{request: r}
+	c := &constraint{request: r, last: r.Prompt[len(r.Prompt)-1]}
 	c.mask.ready = func() { ready(r.ID) }
 	if s.store == nil {
-		c.mask.set(nil, errNoGrammars)
+		c.fail(errNoGrammars)
 		return c
 	}
 	src := grammar.Source{Kind: grammar.Kind(r.Params.Grammar.Kind), Text: r.Params.Grammar.Text}
 	if len(src.Text) <= hashed {
 		if g, err, kept := s.store.Kept(src); kept && err == nil && s.begin(c, g).quick(output) {
-			c.mask.set(c.bits, nil)
 			return c
 		}
 	}
@@ -64,7 +79,7 @@ func (s *constraints) open(r *messages.EngineRequest, output []int32, ready func
 			if err != nil {
 				return err
 			}
-			return s.begin(c, g).advance(output)
+			return s.begin(c, g).ahead(output, false)
 		})
 	}()
 	return c
@@ -77,26 +92,38 @@ const hashed = 16 << 10
 // begin gives a row a matcher before its first output.
 func (s *constraints) begin(c *constraint, g *grammar.Grammar) *constraint {
 	c.matcher, c.bits = g.Matcher(), make([]uint32, s.store.Vocabulary().Words())
+	c.one.words = len(c.bits)
+	if l := c.request.Params.Grammar.Thoughts; l != nil {
+		c.thinking = thinking{true, thoughts.New(thoughts.Limit(*l), s.store.Vocabulary())}
+	}
 	c.matcher.Pause = s.pause
 	return c
 }
 
-// sampled makes the mask of the token after those that the device has sampled. The mask that
-// they were drawn under is made, so no job of the row runs.
+// sampled makes the mask of the token after those that a step has brought. The mask that
+// they were drawn under is made, so no job of the row runs. tokens are moved.
 func (s *constraints) sampled(c *constraint, tokens []int32) {
-	n := c.outputs
+	n := c.outputs - len(c.run)
 	for _, token := range tokens {
 		if n++; c.request.Params.EndOf(token, n) != 0 {
 			return // no token comes after it
 		}
 	}
 	c.mask.reset()
-	if c.quick(tokens) {
-		c.mask.set(c.bits, nil)
+	known := min(len(c.run), len(tokens))
+	if !slices.Equal(tokens[:known], c.run[:known]) {
+		c.fail(errOther)
 		return
 	}
-	tokens = slices.Clone(tokens) // the device's
-	go s.do(c, func() error { return c.advance(tokens) })
+	c.run, tokens = c.run[known:], tokens[known:]
+	if len(tokens) == 0 && (len(c.run) > 0 || c.after) {
+		c.offer()
+		return
+	}
+	if c.quick(tokens) {
+		return
+	}
+	go s.do(c, func() error { return c.ahead(tokens, false) })
 }
 
 // do makes a mask when it is its turn.
@@ -108,10 +135,32 @@ func (s *constraints) do(c *constraint, job func() error) {
 			debug.PrintStack()
 		}
 		<-s.turns
-		c.mask.set(c.bits, err)
+		if err != nil {
+			c.fail(err)
+		} else {
+			c.offer()
+		}
 	}()
 	if !c.closed.Load() {
 		err = refusal(job())
+	}
+}
+
+// fail ends the row when its next token is to be drawn.
+func (c *constraint) fail(err error) {
+	c.run, c.after, c.err = nil, true, err
+	c.offer()
+}
+
+// offer gives the mask of the next token.
+func (c *constraint) offer() {
+	switch {
+	case len(c.run) > 0:
+		c.mask.set(c.one.bits(c.run[0]), nil)
+	case c.err != nil:
+		c.mask.set(nil, c.err)
+	default:
+		c.mask.set(c.bits, nil)
 	}
 }
 
@@ -135,55 +184,4 @@ func refusal(err error) error {
 		}
 	}
 	return &maskError{messages.EndInternal, "bug in the server: the grammar cannot be followed; please report it with the grammar"}
-}
-
-// advance follows tokens and makes the mask of the next one.
-func (c *constraint) advance(tokens []int32) error {
-	if err := c.matcher.Replay(tokens); err != nil {
-		return err
-	}
-	c.outputs += len(tokens)
-	if err := c.matcher.Mask(c.bits); err != nil {
-		return err
-	}
-	c.withoutEnds()
-	return nil
-}
-
-// quick is advance where the grammar knows everything, as after other requests with it.
-func (c *constraint) quick(tokens []int32) bool {
-	if !c.matcher.Quick(tokens, c.bits) {
-		return false
-	}
-	c.outputs += len(tokens)
-	c.withoutEnds()
-	return true
-}
-
-// withoutEnds excludes the tokens that would end the output too early, if others are left:
-// where the grammar says that the text ends, it ends.
-func (c *constraint) withoutEnds() {
-	p := c.request.Params
-	var ends []int32
-	switch {
-	case c.outputs < p.MinTokens:
-		ends = append(append(ends, p.EOSTokenIDs...), p.StopTokenIDs...)
-	case p.IgnoreEOS:
-		ends = p.EOSTokenIDs
-	}
-	var removed []int32
-	for _, id := range ends {
-		if word := int(id) / 32; id >= 0 && word < len(c.bits) && c.bits[word]>>(id%32)&1 == 1 {
-			c.bits[word] &^= 1 << (id % 32)
-			removed = append(removed, id)
-		}
-	}
-	for _, word := range c.bits {
-		if word != 0 {
-			return
-		}
-	}
-	for _, id := range removed {
-		c.bits[id/32] |= 1 << (id % 32)
-	}
 }

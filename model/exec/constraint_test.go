@@ -90,7 +90,7 @@ func (s *scripted) run(e *exec.Executor, r *messages.EngineRequest, output []int
 	b := &messages.RunBatch{Opened: []messages.RowOpened{{Request: r, Output: output}}}
 	var done *messages.BatchDone
 	for len(s.script) > 0 {
-		b.Work = []messages.RowWork{{Count: 1, Sample: 3}}
+		b.Work = []messages.RowWork{{Count: 1, Sample: 1}}
 		done = d.must(b)
 		b = &messages.RunBatch{}
 	}
@@ -132,7 +132,7 @@ func TestMasksFollowTheOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scripted{t: t, script: c.script}
-			done := s.run(exec.New(&recorder{answer: s.answer}, vocab, letters(t)), c.request, c.output)
+			done := s.run(exec.New(&recorder{answer: s.answer}, exec.Options{Vocab: vocab, Grammars: letters(t)}), c.request, c.output)
 			if len(s.allowed) != len(c.allowed) || !slices.EqualFunc(s.allowed, c.allowed, slices.Equal[[]int32]) {
 				t.Errorf("the masks allow %v, want %v", s.allowed, c.allowed)
 			}
@@ -148,7 +148,7 @@ func TestMasksFollowTheOutput(t *testing.T) {
 
 func TestLateRowsAreReported(t *testing.T) {
 	s := &scripted{t: t, script: []int32{-1}}
-	done := s.run(exec.New(&recorder{answer: s.answer}, vocab, letters(t)), constrained("a", nil), nil)
+	done := s.run(exec.New(&recorder{answer: s.answer}, exec.Options{Vocab: vocab, Grammars: letters(t)}), constrained("a", nil), nil)
 	if !slices.Equal(done.Late, []messages.Row{0}) || len(done.Sampled)+len(done.Failed) > 0 {
 		t.Errorf("got %+v", done)
 	}
@@ -170,7 +170,7 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scripted{t: t, script: []int32{0}}
-			done := s.run(exec.New(&recorder{answer: s.answer}, vocab, c.grammars), c.request, nil)
+			done := s.run(exec.New(&recorder{answer: s.answer}, exec.Options{Vocab: vocab, Grammars: c.grammars}), c.request, nil)
 			if len(done.Failed) != 1 || done.Failed[0].End != c.end || !strings.Contains(done.Failed[0].Reason, c.want) || strings.Contains(done.Failed[0].Reason, "cat") {
 				t.Errorf("got %+v", done)
 			}
@@ -182,7 +182,7 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 func TestConstraintsEndWithTheirEpoch(t *testing.T) {
 	s := &scripted{t: t, script: []int32{0}}
 	m := &recorder{answer: s.answer}
-	e := exec.New(m, vocab, letters(t))
+	e := exec.New(m, exec.Options{Vocab: vocab, Grammars: letters(t)})
 	s.run(e, constrained("a", nil), nil)
 	e.Reset(nil)
 	m.answer = func(b *gpu.StepBatch) (*gpu.StepResult, error) {

@@ -46,6 +46,7 @@ func params(change func(p *messages.SamplingParams)) *messages.SamplingParams {
 type driver struct {
 	t    testing.TB
 	e    *exec.Executor
+	m    gpu.Model // of a device
 	pool gpu.PoolSpec
 	step messages.StepID
 	page messages.Page // the last one given out
@@ -70,7 +71,7 @@ func newDriver(t testing.TB, d gpu.Device, c *model.Checkpoint, kv gpu.DType, pa
 	if err := m.NewPool(pool); err != nil {
 		t.Fatal(err)
 	}
-	return &driver{t: t, e: exec.New(m, c.Program.Vocab, nil), pool: pool}
+	return &driver{t: t, e: exec.New(m, exec.Options{Vocab: c.Program.Vocab}), m: m, pool: pool}
 }
 
 // try runs one step to its end.

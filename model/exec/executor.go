@@ -8,6 +8,7 @@
 //	stepbatch    a messages.RunBatch as a gpu.StepBatch
 //	batchdone    a gpu.StepResult as a messages.BatchDone
 //	constraint   masks of rows whose requests have a grammar
+//	run          tokens that must come, which are computed in one step
 //	mask         a mask that is made on another goroutine
 //	logits       the raw logits of one sequence, without the engine
 //
@@ -35,7 +36,7 @@ import (
 // Executor computes steps. Construct it with New.
 type Executor struct {
 	model gpu.Model
-	vocab int
+	opt   Options
 
 	// Of the caller of Submit and Reset.
 	epoch messages.Epoch // of the rows; 0 after Reset
@@ -50,12 +51,21 @@ type Executor struct {
 	answers answers // of the device's goroutine
 }
 
-// New makes an executor of a model with a vocabulary of vocab tokens. The model
-// has a pool already; its limits apply to the steps. Without grammars, requests that have one
-// fail alone.
-func New(model gpu.Model, vocab int, grammars *store.Store) *Executor {
-	return &Executor{model: model, vocab: vocab, ready: func(messages.RequestID) {}, idle: make(chan *flight, gpu.StepsInFlight+1),
-		constraints: constraints{store: grammars, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}, constrained: map[messages.Row]*constraint{}}
+// Options configure an Executor.
+type Options struct {
+	// Vocab is the number of tokens of the model's vocabulary. Example: 128256.
+	Vocab int
+	// StepTokens is how many tokens a step may compute, as in gpu.PoolSpec: tokens that are
+	// certain are added to a step while it has room. Hard. 0: no bound.
+	StepTokens int
+	// Grammars are those of requests. If it is nil, requests that have one fail alone.
+	Grammars *store.Store
+}
+
+// New makes an executor of a model, which has a pool already; its limits apply to the steps.
+func New(model gpu.Model, opt Options) *Executor {
+	return &Executor{model: model, opt: opt, ready: func(messages.RequestID) {}, idle: make(chan *flight, gpu.StepsInFlight+1),
+		constraints: constraints{store: opt.Grammars, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}, constrained: map[messages.Row]*constraint{}}
 }
 
 // flight is a step between Submit and its end, with the memory of its translation.
@@ -95,7 +105,7 @@ func (e *Executor) prepare(b *messages.RunBatch, done func(*messages.BatchDone, 
 	}
 	f := e.flight()
 	f.batch, f.done = b, done
-	if err := f.translate(b, e.vocab); err != nil {
+	if err := f.translate(b, e.opt.Vocab); err != nil {
 		e.keep(f)
 		return nil, err
 	}

@@ -51,7 +51,7 @@ const vocab = 50
 
 func fake(t testing.TB, answer func(*gpu.StepBatch) (*gpu.StepResult, error)) (*driver, *recorder) {
 	m := &recorder{answer: answer}
-	return &driver{t: t, e: exec.New(m, vocab, nil)}, m
+	return &driver{t: t, e: exec.New(m, exec.Options{Vocab: vocab})}, m
 }
 
 func pages(p ...messages.Page) []messages.Page { return p }

@@ -188,7 +188,7 @@ func TestTwoStepsAtOnce(t *testing.T) {
 // TestDecodeStepsAllocateNothing, whatever the device does.
 func TestDecodeStepsAllocateNothing(t *testing.T) {
 	canned := &gpu.StepResult{Rows: []gpu.RowResult{{Tokens: []int32{1}}}}
-	e := exec.New(silent{&recorder{}, canned}, vocab, nil)
+	e := exec.New(silent{&recorder{}, canned}, exec.Options{Vocab: vocab})
 	req := &messages.EngineRequest{Prompt: []int32{1}, Params: params(func(p *messages.SamplingParams) { p.FrequencyPenalty, p.MinTokens, p.StopTokenIDs = 1, 99, []int32{3} })}
 	b := &messages.RunBatch{Header: messages.Header{Epoch: 1}, Opened: []messages.RowOpened{{Request: req}},
 		Grown: []messages.RowGrown{{Pages: pages(1, 2, 3)}}, Work: []messages.RowWork{{Count: 1, Sample: 1}}}

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/troupe-engine/troupe/gpu"
@@ -57,15 +58,26 @@ func (e *Executor) constrain(f *flight) {
 		}
 	}
 	f.constraints = f.constraints[:0]
+	room := e.room(b)
 	for i := range b.Work {
 		c := e.constrained[b.Work[i].Row]
 		if b.Work[i].Sample == 0 {
 			c = nil
 		}
 		if f.constraints = append(f.constraints, c); c != nil {
-			f.step.Work[i].Mask, f.step.Work[i].Sample = &c.mask, 1
+			w := &f.step.Work[i]
+			w.Mask, w.Sample = &c.mask, 1
+			room -= c.force(w, min(b.Work[i].Sample-1, room))
 		}
 	}
+}
+
+// room is how many tokens that are certain a step has room for.
+func (e *Executor) room(b *messages.RunBatch) int {
+	if e.opt.StepTokens == 0 {
+		return math.MaxInt
+	}
+	return max(0, e.opt.StepTokens-b.Tokens())
 }
 
 func (f *flight) table(pages []messages.Page) []int32 {

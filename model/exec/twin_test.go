@@ -38,7 +38,7 @@ func TestParametersAreTranslated(t *testing.T) {
 		req.Output = output[:rapid.IntRange(0, len(output)).Draw(t, "submitted")]
 		var got gpu.RowOpened
 		m := &recorder{answer: func(b *gpu.StepBatch) (*gpu.StepResult, error) { got = b.Opened[0]; return constant(1)(b) }}
-		exec.New(m, vocab, nil).Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 1, Opened: []messages.RowOpened{{Row: 3, Request: req, Output: output, Pages: pages(7, 8)}},
+		exec.New(m, exec.Options{Vocab: vocab}).Submit(&messages.RunBatch{Header: messages.Header{Epoch: 1}, Step: 1, Opened: []messages.RowOpened{{Row: 3, Request: req, Output: output, Pages: pages(7, 8)}},
 			Work: []messages.RowWork{{Row: 3, Count: 1}}}, func(_ *messages.BatchDone, err error) {
 			if err != nil {
 				t.Fatal(err)

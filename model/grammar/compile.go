@@ -21,6 +21,8 @@ type Kind string
 const (
 	// JSONSchema: JSON that a schema describes, see package jsonschema.
 	JSONSchema Kind = "json_schema"
+	// CompactSchema: JSON that a schema describes, without white space between its tokens.
+	CompactSchema Kind = "json_schema_compact"
 	// JSON: any JSON. Its text is empty.
 	JSON Kind = "json"
 	// Regex: a regular expression that the whole text matches.
@@ -70,6 +72,9 @@ func build(b *cfg.Builder, src Source, v *vocab.Vocabulary, omitted *[]Omission)
 	switch src.Kind {
 	case JSONSchema:
 		return schema(b, []byte(src.Text))
+	case CompactSchema:
+		s, _, err := jsonschema.Compile(b, []byte(src.Text), jsonschema.Options{Indent: -1})
+		return s, err
 	case JSON:
 		return schema(b, []byte("true"))
 	case Regex:
@@ -95,7 +100,7 @@ func build(b *cfg.Builder, src Source, v *vocab.Vocabulary, omitted *[]Omission)
 	case Choice:
 		return choices(b, src.Text)
 	}
-	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use json_schema, json, regex, ebnf, gbnf, lark, structural_tag, output or choice"}
+	return 0, &Error{Unsupported, "", fmt.Sprintf("unknown kind of grammar %q", src.Kind), "use json_schema, json_schema_compact, json, regex, ebnf, gbnf, lark, structural_tag, output or choice"}
 }
 
 // schema compiles a JSON schema, strictly.

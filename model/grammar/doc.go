@@ -1,11 +1,11 @@
 // Package grammar decides which tokens a model may say next so that its text
 // satisfies a grammar: a JSON schema, a regular expression, EBNF, GBNF, Lark,
-// structural tags, a list of choices.
+// structural tags, a list of choices, an output with calls of tools.
 //
 // [Compile] turns a [Source] into a [Grammar]; a [Matcher] follows one text
 // through it. Masks are exact in both directions: a token is allowed if and
 // only if its bytes can be continued to a text of the grammar. Any way to cut a
-// text into tokens is allowed. Special tokens are allowed only where the grammar
+// text into tokens is allowed; [Matcher.Certain] knows the tokenizer's. Special tokens are allowed only where the grammar
 // names them, end tokens only where the text may end.
 //
 // [Grammar.Sample] draws texts from the masks alone, to see what a grammar allows.

@@ -20,7 +20,7 @@ type Limits struct {
 	// Tables is the maximum of rows, configurations and derivatives, in bytes.
 	// Zero: 64 MiB. Old tables live on beside it until no matcher needs them.
 	Tables int
-	// Masks is the maximum of kept masks, in bytes. Zero: 32 MiB.
+	// Masks is the maximum of kept masks and certain tokens, in bytes. Zero: 32 MiB.
 	Masks int
 }
 
@@ -50,9 +50,9 @@ type Grammar struct {
 type generation struct {
 	auto  *earley.Automaton
 	mu    sync.Mutex
-	kept  []*earley.Config // those with a mask
-	bytes int              // of the masks
-	masks atomic.Int64     // the same, to read without the lock
+	kept  []*earley.Config // those with a place
+	bytes int              // of the places
+	held  atomic.Int64     // the same, to read without the lock
 }
 
 // newGrammar finishes what a front end has built.
@@ -90,33 +90,7 @@ func (g *Grammar) Omitted() []Omission { return g.omitted }
 // Bytes returns roughly how much memory the grammar holds at present. It waits for nothing.
 func (g *Grammar) Bytes() int {
 	gen := g.current.Load()
-	return int(gen.masks.Load()) + gen.auto.Bytes()
-}
-
-// mask returns the tokens that c allows.
-func (g *Grammar) mask(gen *generation, c *earley.Config, pause func()) (*vocab.Mask, error) {
-	if kept := c.Data.Load(); kept != nil {
-		return (*kept).(*vocab.Mask), nil
-	}
-	m, err := g.vocab.Compute(gen.auto, c, pause)
-	if err != nil {
-		return nil, err
-	}
-	gen.mu.Lock()
-	defer gen.mu.Unlock()
-	defer func() { gen.masks.Store(int64(gen.bytes)) }()
-	if gen.bytes+m.Bytes() > g.limits.Masks {
-		for _, c := range gen.kept {
-			c.Data.Store(nil)
-		}
-		gen.kept, gen.bytes = gen.kept[:0], 0
-	}
-	var kept any = m
-	if c.Data.Swap(&kept) == nil {
-		gen.kept = append(gen.kept, c)
-		gen.bytes += m.Bytes() + 32
-	}
-	return m, nil
+	return int(gen.held.Load()) + gen.auto.Bytes()
 }
 
 // replace returns a generation after old: the current one, or a new one.

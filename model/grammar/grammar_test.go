@@ -138,17 +138,19 @@ func TestSmallTablesChangeNothing(t *testing.T) {
 	}
 }
 
-// Quick goes where a matcher has been before, with the same masks, and nowhere else.
-func TestQuick(t *testing.T) {
+// A matcher that computes nothing goes where one has been before, with the same masks, and
+// nowhere else.
+func TestKnown(t *testing.T) {
 	v := smallVocabulary(t)
 	source := sources[len(sources)-1]
 	g := compile(t, v, source.Kind, source.Text)
 	text := []byte(`{"ab":{"é":12},"abc":true,"x":"日本"}`)
 	slow, quick := g.Matcher(), g.Matcher()
+	quick.Known = true
 	pauses := 0
 	slow.Pause = func() { pauses++ }
 	want, got := make([]uint32, v.Words()), make([]uint32, v.Words())
-	if quick.Quick(nil, got) {
+	if err := quick.Mask(got); err != grammar.ErrUnknown {
 		t.Fatal("a mask that nobody has made is known")
 	}
 	for i, b := range text {
@@ -156,15 +158,15 @@ func TestQuick(t *testing.T) {
 		if err := slow.Mask(want); err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 && !quick.Quick(nil, got) || i > 0 && !quick.Quick([]int32{int32(text[i-1])}, got) || !slices.Equal(got, want) {
+		if i > 0 && quick.Replay([]int32{int32(text[i-1])}) != nil || quick.Mask(got) != nil || !slices.Equal(got, want) {
 			t.Fatalf("before byte %d the mask is not that which was made", i)
 		}
 		if err := slow.Accept(token[0]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if end := v.End()[0]; quick.Quick([]int32{end}, got) {
-		t.Error("an end token is quick")
+	if err := quick.Replay(v.End()[:1]); err != grammar.ErrUnknown {
+		t.Error("an end token is known")
 	}
 	if pauses == 0 {
 		t.Error("masks of a fresh grammar were made without a pause")
@@ -310,4 +312,17 @@ func ExampleMatcher() {
 	// 00111
 	// 01000
 	// 10000
+}
+
+// A compact schema allows no white space between the tokens of JSON.
+func TestCompactSchema(t *testing.T) {
+	g := compile(t, smallVocabulary(t), grammar.CompactSchema, `{"properties":{"a":{"items":{"type":"integer"}}},"additionalProperties":{}}`)
+	for text, want := range map[string]bool{`{"a":[1,2],"b":{"c":null}}`: true, `{"b":" , : "}`: true, `{"a": [1,2]}`: false, `{"a":[1, 2]}`: false, `{"b":{ }}`: false, `{"b":{"c":[1,
+2]}}`: false} {
+		m := g.Matcher()
+		err := m.AcceptBytes([]byte(text))
+		if got := err == nil && m.CanEnd(); got != want {
+			t.Errorf("%s is allowed: %t, want %t", text, got, want)
+		}
+	}
 }

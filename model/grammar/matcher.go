@@ -15,10 +15,16 @@ type Matcher struct {
 	gen   *generation
 	at    *earley.Config
 	ended bool
+	// Known makes Replay, Certain and Mask fail with ErrUnknown where something has to be
+	// computed. Then they take microseconds and wait for nobody.
+	Known bool
 	// Pause, if not nil, is called now and then while a mask is made that takes long. It may
 	// wait, so that others can work.
 	Pause func()
 }
+
+// ErrUnknown: the answer has to be computed, see [Matcher.Known].
+var ErrUnknown = errors.New("the grammar has not been followed to here")
 
 // Matcher returns a matcher before the first token.
 func (g *Grammar) Matcher() *Matcher {
@@ -95,6 +101,14 @@ func (m *Matcher) Mask(words []uint32) error {
 		}
 		return nil
 	}
+	if m.Known {
+		mask := placeAt(m.at).mask()
+		if mask == nil || mask.Empty() || m.gen != m.g.current.Load() {
+			return ErrUnknown
+		}
+		m.g.vocab.Write(mask, words)
+		return nil
+	}
 	if m.gen != m.g.current.Load() {
 		// Old tables are not kept alive by those who are busy.
 		if err := m.move(); err != nil {
@@ -116,37 +130,27 @@ func (m *Matcher) Mask(words []uint32) error {
 	return nil
 }
 
-// Quick is Replay and then Mask, if nothing of it has to be computed: it takes microseconds and
-// waits for nobody. Otherwise it returns false, and the matcher stays where it was.
-func (m *Matcher) Quick(tokens []int32, words []uint32) bool {
+// replayKnown is Replay where nothing has to be computed.
+func (m *Matcher) replayKnown(tokens []int32) error {
 	v, at := m.g.vocab, m.at
 	if m.ended || m.gen != m.g.current.Load() {
-		return false
+		return ErrUnknown
 	}
 	for _, token := range tokens {
 		text := v.Bytes(token)
 		if len(text) == 0 || v.IsSpecial(token) {
-			return false
+			return ErrUnknown
 		}
 		for _, b := range text {
 			next, known := at.Known(b)
 			if !known || next == nil {
-				return false
+				return ErrUnknown
 			}
 			at = next
 		}
 	}
-	kept := at.Data.Load()
-	if kept == nil {
-		return false
-	}
-	mask := (*kept).(*vocab.Mask)
-	if mask.Empty() {
-		return false
-	}
 	m.at = at
-	v.Write(mask, words)
-	return true
+	return nil
 }
 
 // Accept moves on over a token. Where it fails the matcher stays where it was.
@@ -219,6 +223,9 @@ func (m *Matcher) AcceptBytes(text []byte) error {
 // Replay moves on over tokens, as after a restart. Where it fails the matcher
 // stays where it was; the tokens were not drawn under this grammar.
 func (m *Matcher) Replay(tokens []int32) error {
+	if m.Known {
+		return m.replayKnown(tokens)
+	}
 	before := *m
 	for _, token := range tokens {
 		if err := m.Accept(token); err != nil {
@@ -240,44 +247,21 @@ func (m *Matcher) Forced(max int) ([]byte, error) {
 	look := m.Clone()
 	var out []byte
 	for len(out) < max {
-		b, ok, err := look.onlyByte()
+		var b byte
+		var next *earley.Config
+		var only bool
+		err := look.do(func() (err error) {
+			b, next, only, err = look.gen.auto.Only(look.at)
+			return err
+		})
 		if err != nil {
 			return out, asError(err)
 		}
-		if !ok {
+		if !only {
 			break
 		}
+		look.at = next
 		out = append(out, b)
 	}
 	return out, nil
-}
-
-// onlyByte moves on over the only byte that may follow, if there is just one.
-func (m *Matcher) onlyByte() (only byte, ok bool, err error) {
-	if m.at.CanEnd() || m.at.HasTokens() {
-		return 0, false, nil
-	}
-	err = m.do(func() error {
-		ok = false
-		var to *earley.Config
-		for _, rep := range m.at.Classes() {
-			next, err := m.gen.auto.Next(m.at, rep)
-			if err != nil {
-				return err
-			}
-			if next == nil {
-				continue
-			}
-			if ok || m.at.ClassSize(rep) > 1 {
-				ok = false
-				return nil
-			}
-			only, ok, to = rep, true, next
-		}
-		if ok {
-			m.at = to
-		}
-		return nil
-	})
-	return only, ok && err == nil, err
 }

@@ -39,7 +39,8 @@ type Options struct {
 	// in the next step before they are known.
 	TokensPerStep int
 	// GrammarTokensPerStep is the same for a request with a grammar, which may leave no choice
-	// about several tokens. 0 means 1. Example: 16.
+	// about several tokens. They go on pages that the row has; none are reserved for them. 0
+	// means 1. Example: 16.
 	GrammarTokensPerStep int
 	// CacheDisabled keeps nothing for later requests.
 	CacheDisabled bool

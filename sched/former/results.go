@@ -61,6 +61,9 @@ func (c *Core) takeResults(m *messages.BatchDone, out *messages.Outbox) {
 	if n := len(m.Late); n > 0 {
 		out.Record(messages.LateRows, float64(n))
 	}
+	if m.Forced > 0 {
+		out.Record(messages.ForcedTokens, float64(m.Forced))
+	}
 	c.recordState(out)
 	c.flight.doneAt = c.now
 	c.flight.retire()

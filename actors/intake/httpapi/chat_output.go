@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
+	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/outputs"
@@ -45,9 +47,12 @@ func (m *Model) formatFor(t *toolbox) (*output.Format, *apiError) {
 	return nil, invalid("tool_choice", `the chat template of the model %s has no tools, so the model cannot choose to call one; set tool_choice to "required", to a tool, or to "none"`, own(m.ID))
 }
 
+// toolTemplate is the template for conversations with tools.
+func (m *Model) toolTemplate() *chat.Template { return cmp.Or(m.ToolTemplate, m.Template) }
+
 // knowsTools reports whether the template shows tools and the calls of its models are understood.
 func (m *Model) knowsTools() bool {
-	return (m.Format.Calls != nil || m.Format.Messages != nil) && m.Template.HasVariable("tools")
+	return (m.Format.Calls != nil || m.Format.Messages != nil) && m.toolTemplate().HasVariable("tools")
 }
 
 // chatSpec is what a grammar says about an answer; nil if it says nothing.

@@ -31,6 +31,7 @@ type choiceParts struct {
 
 	thoughts int // tokens
 	calls    int // complete ones
+	ids      []string
 	input    []byte
 	inputOf  *tool // the custom tool whose call is open
 }
@@ -131,13 +132,7 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 	case output.ContentDelta:
 		m.add(part{content: e.Text})
 	case output.CallOpened:
-		t := c.tools.find(e.Name)
-		id := e.ID
-		if id == "" {
-			var random [24]byte
-			rand.Read(random[:]) // never fails
-			id = c.format.ID.New(e.Name, c.before+e.Index, random)
-		}
+		t, id := c.tools.find(e.Name), c.id(o, e)
 		if t.custom {
 			o.inputOf, o.input = t, o.input[:0]
 		}
@@ -156,6 +151,21 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 		}
 	}
 }
+
+// id is the id of a call: the model's, if it is one that others do not have.
+func (c *chatParts) id(o *choiceParts, e *output.Event) string {
+	id := e.ID
+	if id == "" || len(id) > maxCallID || slices.Contains(o.ids, id) {
+		var random [24]byte
+		rand.Read(random[:]) // never fails
+		id = c.format.ID.New(e.Name, c.before+e.Index, random)
+	}
+	o.ids = append(o.ids, id)
+	return id
+}
+
+// maxCallID bounds an id that the model makes up, in bytes.
+const maxCallID = 64
 
 // customText is the text of a custom tool's call.
 func customText(arguments []byte) string {

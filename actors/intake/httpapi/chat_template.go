@@ -51,12 +51,17 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 	if talk.format, err = m.formatFor(talk.tools); err != nil {
 		return nil, err
 	}
-	in := chat.Input{Messages: m.history(req.Messages.value.(*chat.List), talk), Now: s.Now(), Extra: args,
+	shown := talk.tools != nil && talk.tools.shown != nil
+	template := m.Template
+	if shown || talk.calls > 0 {
+		template = m.toolTemplate()
+	}
+	in := chat.Input{Messages: m.history(template, req.Messages.value.(*chat.List), talk), Now: s.Now(), Extra: args,
 		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}
-	if talk.tools != nil && talk.tools.shown != nil && m.Template.HasVariable("tools") {
+	if shown && template.HasVariable("tools") {
 		in.Tools = talk.tools.shown
 	}
-	prompt, failed := m.encodeChat(r.Context(), in, s.rules.Load().SpecialTokens)
+	prompt, failed := m.encodeChat(r.Context(), template, in, s.rules.Load().SpecialTokens)
 	var long promptTooLong
 	switch {
 	case failed != nil && r.Context().Err() != nil:
@@ -72,12 +77,12 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 	return talk, nil
 }
 
-// history makes the messages what the model's template understands.
-func (m *Model) history(messages *chat.List, talk *conversation) any {
-	if talk.calls > 0 && !m.Template.Mentions("tool_calls") {
+// history makes the messages what a template of the model understands.
+func (m *Model) history(template *chat.Template, messages *chat.List, talk *conversation) any {
+	if talk.calls > 0 && !template.Mentions("tool_calls") {
 		messages = m.plainHistory(messages)
 	}
-	if talk.tools != nil && talk.tools.shown != nil && !m.Template.HasVariable("tools") {
+	if talk.tools != nil && talk.tools.shown != nil && !template.HasVariable("tools") {
 		messages = plainTools(messages, talk.tools.shown)
 	}
 	return m.Format.History.Prepare(messages)
@@ -110,19 +115,19 @@ type promptTooLong struct{ error }
 // come only from the template, so none is added. A prompt that is far too long for
 // the context is refused, mostly by its length.
 func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens string) ([]int32, error) {
-	p, err := m.encodeChat(ctx, in, specialTokens)
+	p, err := m.encodeChat(ctx, m.Template, in, specialTokens)
 	return p.ids, err
 }
 
-// encodeChat is EncodeChat that returns the prompt's text, too.
-func (m *Model) encodeChat(ctx context.Context, in chat.Input, specialTokens string) (p prompt, err error) {
+// encodeChat is EncodeChat with one of the model's templates. It returns the prompt's text, too.
+func (m *Model) encodeChat(ctx context.Context, template *chat.Template, in chat.Input, specialTokens string) (p prompt, err error) {
 	tok := m.Tokenizer
 	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()
 	in.MaxBytes = m.textBytes()
 	if specialTokens != SpecialTokensParse {
 		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
 	}
-	rendered, err := m.Template.RenderFollowed(ctx, in)
+	rendered, err := template.RenderFollowed(ctx, in)
 	var long *chat.LengthError
 	switch {
 	case errors.As(err, &long):

@@ -77,10 +77,10 @@ type structuredOutputs struct {
 	Grammar       *string         `json:"grammar"`
 	JSONObject    *bool           `json:"json_object"`
 	StructuralTag json.RawMessage `json:"structural_tag"`
+	NoWhitespace  *bool           `json:"disable_any_whitespace"` // between the tokens of JSON
 	// Other forms of JSON, which are refused unless they change nothing.
-	NoWhitespace *bool   `json:"disable_any_whitespace"`
-	Whitespace   *string `json:"whitespace_pattern"`
-	NoOthers     *bool   `json:"disable_additional_properties"`
+	Whitespace *string `json:"whitespace_pattern"`
+	NoOthers   *bool   `json:"disable_additional_properties"`
 }
 
 // source is a grammar and the parameter that it comes from.
@@ -121,15 +121,17 @@ func (c *constraint) sources() (list []source, err *apiError) {
 		*structuredOutputs
 	}{{"structured_outputs.", cmp.Or(c.Structured, &structuredOutputs{})}, {"guided_", &guided}} {
 		prefix, s := of.prefix, of.structuredOutputs
-		schema(prefix+"json", grammar.JSONSchema, s.JSON)
+		json := grammar.JSONSchema
+		if given(s.NoWhitespace, false) {
+			json = grammar.CompactSchema
+		}
+		schema(prefix+"json", json, s.JSON)
 		text(prefix+"regex", grammar.Regex, s.Regex)
 		add(prefix+"choice", grammar.Choice, textOf(s.Choice), !isNull(s.Choice))
 		text(prefix+"grammar", kindOf(given(s.Grammar, "")), s.Grammar)
-		add(prefix+"json_object", grammar.JSONSchema, anyObject, given(s.JSONObject, false))
+		add(prefix+"json_object", json, anyObject, given(s.JSONObject, false))
 		schema(prefix+"structural_tag", grammar.Tags, s.StructuralTag)
 		switch {
-		case given(s.NoWhitespace, false):
-			err = cmp.Or(err, unsupported(prefix+"disable_any_whitespace", "leave it out; white space between JSON tokens is a space, or a line break with spaces"))
 		case given(s.Whitespace, "") != "":
 			err = cmp.Or(err, unsupported(prefix+"whitespace_pattern", "leave it out; white space between JSON tokens is a space, or a line break with spaces"))
 		case given(s.NoOthers, false):

@@ -19,8 +19,11 @@ type Model struct {
 	Context   int    // tokens of prompt and output together
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil when the model has none that can be used
+	// ToolTemplate takes the place of Template where a conversation has tools or calls; nil:
+	// Template knows them, if the model does.
+	ToolTemplate *chat.Template
 
-	Format        output.Format // how outputs are written, from the template or named by settings
+	Format        output.Format // how outputs are written, from the template for tools or named by settings
 	TemplateFault error         // why the model's template cannot be used; names file and remedy
 	EOS           []int32       // frozen; tokens that end an output
 	Grammars      Grammars      // nil: outputs cannot be constrained

@@ -104,7 +104,7 @@ var describedFields = map[string]string{
 	"regex": "a regular expression that the output must match", "ebnf": "EBNF that the output must match", "grammar": "GBNF that the output must match; in structured_outputs EBNF or Lark",
 	"structural_tag": "text with tags whose contents have a given form", "format": "json or a JSON schema that the output must match; in response_format the form of a structural tag", "choice": "texts, one of which is the output",
 	"json_object": "the output is a JSON object", "schema": "a JSON schema", "name": "of the schema; no effect", "description": "of the schema; no effect", "strict": "no effect: a schema is always enforced as a whole",
-	"disable_any_whitespace": "refused unless false", "whitespace_pattern": "refused unless empty", "disable_additional_properties": "refused unless false",
+	"disable_any_whitespace": "true: no white space between the tokens of JSON", "whitespace_pattern": "refused unless empty", "disable_additional_properties": "refused unless false",
 	"structures": "tags of a structural tag in SGLang's older form", "triggers": "texts that begin the tags of structures",
 	"logit_bias": "token id to -100 to 100", "stop": "texts that end the output", "stop_token_ids": "token ids that end the output", "ignore_eos": "the model's end tokens do not end the output",
 	"n": "choices of each prompt, 1 to 128", "seed": "makes the output repeatable; -1: as if absent", "random_seed": "the same as seed", "sampling_seed": "the same as seed",

@@ -237,3 +237,49 @@ func TestThoughtsHaveABudget(t *testing.T) {
 		}
 	}
 }
+
+// Keywords that cannot be enforced are named in a header, or refused where the tool is strict.
+func TestKeywordsThatAreNotEnforced(t *testing.T) {
+	s := startDialogue(t, dialogues["hermes"])
+	with := func(strict bool, schema object) object {
+		return object{"messages": list{question}, "max_tokens": 300, "tools": list{weatherTools[0], function("f", object{"strict": strict, "parameters": object{"type": "object", "properties": object{"a, b\n": schema}}})}}
+	}
+	unique := object{"type": "array", "items": object{"type": "number"}, "uniqueItems": true}
+	a := send(t, s, "POST", "/v1/chat/completions", with(false, unique))
+	if got := a.header.Get("X-Troupe-Unenforced-Keywords"); a.status != 200 || got != "tools[1].function.parameters/properties/a...: uniqueItems" {
+		t.Errorf("%d %s, the header is %q", a.status, a.body, got)
+	}
+	if got := send(t, s, "POST", "/v1/chat/completions", with(false, object{"type": "string"})).header.Values("X-Troupe-Unenforced-Keywords"); got != nil {
+		t.Errorf("the header is %q although everything is enforced", got)
+	}
+	a = send(t, s, "POST", "/v1/chat/completions", with(true, unique))
+	if e := errorOf(t, a); a.status != 400 || e["param"] != "tools[1].function.parameters" || e["code"] != "invalid_grammar" || !strings.Contains(e["message"].(string), "uniqueItems") {
+		t.Errorf("strict: %d %v", a.status, e)
+	}
+	a = send(t, s, "POST", "/v1/chat/completions", with(false, object{"type": 3}))
+	if e := errorOf(t, a); a.status != 400 || e["param"] != "tools[1].function.parameters" {
+		t.Errorf("invalid: %d %v", a.status, e)
+	}
+}
+
+// Ids that the model writes are kept if they are different, and not too long.
+func TestIdsOfCalls(t *testing.T) {
+	d := dialogues["hermes"]
+	call := func(id string) string {
+		return `<tool_call>{"id": "` + id + `", "name": "time", "arguments": {}}</tool_call>`
+	}
+	d.called = call("a") + call("a") + call(strings.Repeat("b", 65))
+	s := startDialogue(t, d)
+	got := post(t, s, "/v1/chat/completions", object{"messages": list{question}, "tools": weatherTools, "max_tokens": 300})
+	seen := map[string]bool{}
+	for i, call := range at(t, got, "choices", 0, "message", "tool_calls").([]any) {
+		id := call.(object)["id"].(string)
+		if (id == "a") != (i == 0) || len(id) > 64 || seen[id] {
+			t.Errorf("call %d has the id %q", i, id)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d calls", len(seen))
+	}
+}

@@ -100,3 +100,26 @@ func TestToolsAsText(t *testing.T) {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 }
+
+// A model may have a template for conversations with tools, beside the one for others.
+func TestTwoTemplates(t *testing.T) {
+	var seen prompts
+	s := testserver.Start(t, testserver.Options{Context: 2048, Pages: 2048, ToolTemplate: dialogues["hermes"].template, Script: seen.script(dialogues["hermes"].says)})
+	ask := func(more object) object {
+		return post(t, s, "/v1/chat/completions", merge(object{"messages": list{question}, "max_tokens": 300}, more))
+	}
+	ask(object{})
+	if got := seen.take(); !strings.HasPrefix(got, "<|bos|><|user|>") {
+		t.Errorf("without tools the prompt is %q", got)
+	}
+	got := ask(object{"tools": weatherTools})
+	if prompt := seen.take(); !strings.HasPrefix(prompt, "<|user|>Tools:") {
+		t.Errorf("with tools the prompt is %q", prompt)
+	}
+	message := at(t, got, "choices", 0, "message").(object)
+	checkCalls(t, message, dialogues["hermes"])
+	ask(object{"messages": list{question, message, object{"role": "tool", "tool_call_id": "x", "content": "rain"}}})
+	if prompt := seen.take(); !strings.Contains(prompt, "<tool_call>\n{") || !strings.Contains(prompt, "Result: rain") {
+		t.Errorf("after calls the prompt is %q", prompt)
+	}
+}

@@ -95,7 +95,10 @@ func (a *away) name() string { return a.model + " at " + a.server.Base.String() 
 // chunk is an event of a stream.
 type chunk struct {
 	Choices []struct {
-		Delta  struct{ Content string }
+		Delta struct {
+			Content   string
+			Reasoning string `json:"reasoning_content"` // what the model thinks before it answers
+		}
 		Finish string `json:"finish_reason"`
 	}
 	Usage *struct {
@@ -119,7 +122,7 @@ func (a *away) answer(ctx context.Context, messages []node.Message, write func(s
 		return nil, a.broken(ctx, err)
 	}
 	defer stream.Close()
-	whole, ended := &node.Answer{}, false
+	whole, ended, thinks := &node.Answer{}, false, false
 	each := func(_, data []byte) error {
 		if string(data) == "[DONE]" {
 			ended = true
@@ -140,7 +143,14 @@ func (a *away) answer(ctx context.Context, messages []node.Message, write func(s
 			if choice.Finish != "" {
 				whole.Finish = choice.Finish
 			}
-			if err := write(choice.Delta.Content); err != nil {
+			text := choice.Delta.Reasoning + choice.Delta.Content
+			switch {
+			case choice.Delta.Reasoning != "" && !thinks:
+				thinks, text = true, "(thinking) "+text
+			case choice.Delta.Content != "" && thinks:
+				thinks, text = false, "\n\n"+text
+			}
+			if err := write(text); err != nil {
 				return err
 			}
 		}

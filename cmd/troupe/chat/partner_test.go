@@ -113,3 +113,28 @@ func TestChatChoosesAModel(t *testing.T) {
 		t.Errorf("another model: %v", err)
 	}
 }
+
+// What a model thinks is shown before its answer, and is no part of the conversation.
+func TestChatShowsThoughts(t *testing.T) {
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte(`{"data": [{"id": "m"}]}`))
+			return
+		}
+		text, _ := io.ReadAll(r.Body)
+		body = string(text)
+		for _, delta := range []string{`{"role": "assistant", "content": ""}`, `{"reasoning_content": "Hm"}`, `{"reasoning_content": "."}`, `{"content": "Yes"}`, `{"content": "!"}`} {
+			_, _ = w.Write([]byte(`data: {"choices": [{"delta": ` + delta + `}]}` + "\n\n"))
+		}
+		_, _ = w.Write([]byte("data: [DONE]\n\n"))
+	}))
+	defer server.Close()
+	out := commandline.MustRun(t, cli.Root("test", New()), "One?\nTwo?\n", "chat", "--url", server.URL)
+	if strings.Count(out, "(thinking) Hm.\n\nYes!") != 2 {
+		t.Errorf("the conversation was\n%s", out)
+	}
+	if !strings.Contains(body, `"content":"Yes!"`) || strings.Contains(body, "Hm") {
+		t.Errorf("the request was %s", body)
+	}
+}

@@ -26,8 +26,9 @@ func newGrammar() *cobra.Command {
 		Use: "grammar", Short: `Try grammars: JSONL {"kind","grammar","inputs","sample"} on stdin to JSONL of times, verdicts and samples`, Args: cli.NoArgs,
 		Long: "Try grammars with a model's tokenizer; its weights are not needed. Each line of stdin is an\n" +
 			"object with\n" +
-			"  kind     json_schema, json, regex, ebnf, gbnf, lark, structural_tag or choice\n" +
-			"  grammar  its text; for json_schema, structural_tag and choice also the JSON itself; not for json\n" +
+			"  kind     json_schema, json_schema_compact, json, regex, ebnf, gbnf, lark, structural_tag, output\n" +
+			"           or choice\n" +
+			"  grammar  its text, or for the kinds in JSON the JSON itself; not for json\n" +
 			"  inputs   texts to check, each in the tokens of the model's tokenizer\n" +
 			"  sample   number of texts to draw, 0 by default\n" +
 			"  seed     of these draws, 0 by default: the same seed gives the same texts\n" +
@@ -40,6 +41,7 @@ func newGrammar() *cobra.Command {
 			"              text is too short; allowed_tokens: how many tokens are allowed there; and allowed:\n" +
 			"              some of them\n" +
 			"  samples     the texts that were drawn\n" +
+			"  omitted     what is left out of the schemas of tools that are not strict: at and keyword\n" +
 			"The name of a special token in an input is that token where the grammar allows it, and text\n" +
 			"elsewhere. An input may end with an end token.\n" +
 			"\n" +
@@ -186,6 +188,13 @@ type grammarTried struct {
 	Inputs      []grammarInput `json:"inputs"`
 	Samples     []*string      `json:"samples"`
 	SampleError string         `json:"sample_error,omitempty"` // the first one
+	Omitted     []grammarLess  `json:"omitted,omitempty"`
+}
+
+// grammarLess is a keyword that the grammar leaves out.
+type grammarLess struct {
+	At      string `json:"at"`
+	Keyword string `json:"keyword"`
 }
 
 func (r *grammarReader) line(line []byte) (any, error) {
@@ -200,6 +209,9 @@ func (r *grammarReader) line(line []byte) (any, error) {
 		at := refused.At
 		refused.At = "" // it is not part of the reason here
 		return grammarRefused{refused.Error(), at}, nil
+	}
+	for _, one := range g.Omitted() {
+		tried.Omitted = append(tried.Omitted, grammarLess(one))
 	}
 	for _, text := range l.inputs {
 		tried.Inputs = append(tried.Inputs, r.input(g, *text))

@@ -81,10 +81,13 @@ func TestInspectGrammar(t *testing.T) {
 		"space before a text": {spaced, `{"kind":"regex","grammar":"ab a?|é","inputs":["ab a","é"," ab"]}`,
 			`{"compile_us":some,"inputs":[{"accepted":true,"mask_us":3},{"accepted":true,"mask_us":3},` +
 				`{"accepted":false,"mask_us":1,"at":0,"allowed_tokens":4,"allowed":["a","ab"]}],"samples":[]}`},
+		"an output": {"", `{"kind":"output","grammar":{"format":{"calls":{"call":{"open":"<call>","headers":["{name}"],"close":"."}}},"required":true,` +
+			`"tools":[{"name":"f","parameters":{"const":{},"uniqueItems":3,"format":"regex"}}]},"sample":1,"inputs":["<call>f{}."]}`,
+			`{"compile_us":some,"inputs":[{"accepted":true,"mask_us":9}],"samples":[" \n\r\n\t<call>f{}."],"omitted":[{"at":"/tools/0/parameters","keyword":"format"}]}`},
 		"refused":               {"", `{"kind":"gbnf","grammar":"root ::= x"}`, `{"refused":"unknown name \"x\"","at":"line 1, column 10"}`},
 		"refused with a remedy": {"", `{"kind":"choice","grammar":[]}`, `{"refused":"there is no choice; give at least one string","at":""}`},
 		"unknown kind": {"", `{"kind":"bnf","grammar":{}}`,
-			`{"refused":"unknown kind of grammar \"bnf\"; use json_schema, json, regex, ebnf, gbnf, lark, structural_tag or choice","at":""}`},
+			`{"refused":"unknown kind of grammar \"bnf\"; use json_schema, json_schema_compact, json, regex, ebnf, gbnf, lark, structural_tag, output or choice","at":""}`},
 		"a text that is too short": {spaced, `{"kind":"regex","grammar":"\\w{999}","inputs":["a"]}`,
 			`{"compile_us":some,"inputs":[{"accepted":false,"mask_us":2,"at":1,"allowed_tokens":66,"allowed":["0","1","2","3","4","5","6","7","8","9"]}],"samples":[]}`},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-engine/troupe/cmd/troupe/cli"
+	"github.com/troupe-engine/troupe/cmd/troupe/node"
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/chat/output"
@@ -35,14 +36,14 @@ func newOutput() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o := outputReader{template: t, in: in, split: split}
 			cfg, err := cli.Config(c)
 			if err != nil {
 				return err
 			}
-			o := outputReader{template: t, in: in, split: split}
-			o.format, err = output.Named(output.Detect(c.Context(), t, output.DetectOptions{BOS: in.BOS, EOS: in.EOS}), cfg.ToolParser, cfg.ReasoningParser)
+			o.format, err = node.Format(c.Context(), t, output.DetectOptions{BOS: in.BOS, EOS: in.EOS}, cfg.ToolParser, cfg.ReasoningParser)
 			if err != nil {
-				return err
+				return cfg.Explain(err)
 			}
 			if describe {
 				return cli.PrintJSONLine(c.OutOrStdout(), o.format)

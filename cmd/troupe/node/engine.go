@@ -64,7 +64,7 @@ func (n *Node) engineSpec() (engine.Spec, error) {
 	batch.LowPriorityFirst, queue.LowPriorityFirst = c.LowPriorityFirst, c.LowPriorityFirst
 	batch.Aging, queue.Aging = c.ScheduleAging, c.ScheduleAging
 	batch.MaxRunning, batch.ContextLength = n.Plan.MaxRunning, min(p.Context, n.Plan.Tokens)
-	batch.ChunkedPrefillSize, batch.StepsInFlight = c.Chunk(), stepsInFlight(c)
+	batch.ChunkedPrefillSize, batch.StepsInFlight, batch.GrammarTokensPerStep = c.Chunk(), stepsInFlight(c), exec.RunTokens
 	queue.Seed = uint64(c.ScheduleSeed)
 	cache.HashSeed, cache.History = newSeed(), policies.History(c.EvictionPolicy, n.Plan.Pages)
 	for _, o := range []interface{ Validate() error }{table, &batch, &queue} {
@@ -83,10 +83,11 @@ func (n *Node) engineSpec() (engine.Spec, error) {
 		Watchdog: c.WatchdogTimeout,
 		Meter:    n.Meter, Log: n.opt.Log, OnFatal: n.Fail, OnBarren: n.super.barren,
 	}
+	steps := exec.Options{Vocab: p.Vocab, StepTokens: poolSpec(c, p, n.Plan.MaxRunning).StepTokens, Grammars: n.grammars}
 	for i, m := range n.Models {
 		meter := n.Meter.Engine(i)
 		spec.Members = append(spec.Members, engine.Member{
-			Executor: withKillToken(withStepTime(exec.New(m, p.Vocab, n.grammars), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
+			Executor: withKillToken(withStepTime(exec.New(m, steps), c.StepTime), c.KillToken, n.opt.Log), Meter: meter,
 			OnEpoch: func(messages.Epoch) { meter.StartEpoch(n.Plan.Pages) },
 		})
 	}

@@ -42,11 +42,12 @@ var factors = []factor{
 	{"audit", each("debug-audit-every-step=false", "debug-audit-every-step=true")},
 	{"watchdog", each("watchdog-timeout=5m", "watchdog-timeout=0s")},
 	{"faults", [][]string{nil, nil, nil}}, // none, panics of every actor, device errors
+	{"runs", [][]string{nil, nil}},        // certain tokens in runs, or one by one
 	{"policy", schedules()},
 	{"eviction", evictions()},
 }
 
-var faultsFactor, poolFactor = named("faults"), named("pool")
+var faultsFactor, runsFactor, poolFactor = named("faults"), named("runs"), named("pool")
 
 func named(name string) int {
 	return slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
@@ -84,7 +85,7 @@ func evictions() (list [][]string) {
 
 // notVaried are the settings without a factor, with the reason.
 var notVaried = map[string][]string{
-	"says what is served, not how":                                                                                         {"model", "model-aliases", "served-model-name", "load-format", "chat-template", "sampling-defaults", "special-tokens-in-messages"},
+	"says what is served, not how":                                                                                         {"model", "model-aliases", "served-model-name", "load-format", "chat-template", "tool-call-parser", "reasoning-parser", "sampling-defaults", "special-tokens-in-messages"},
 	"part of the numerics fingerprint, within which answers are equal":                                                     {"device", "instruction-set", "activation-dtype", "weight-dtype", "kv-cache-dtype"},
 	"a bound of the request itself: its end depends on it":                                                                 {"context-length"},
 	"sizes the pool by the machine's memory; max-total-tokens varies the size":                                             {"mem-fraction-static"},

@@ -7,7 +7,6 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model/chat"
 	"github.com/troupe-engine/troupe/model/chat/output"
-	"github.com/troupe-engine/troupe/model/tokenizer"
 )
 
 // searchTime bounds the search for a format. It takes milliseconds, unless a template is made to
@@ -16,12 +15,12 @@ const searchTime = 10 * time.Second
 
 // Format returns how a model writes its outputs: as its chat template says, with parsers that
 // settings name in place of what it says. template may be nil.
-func Format(ctx context.Context, template *chat.Template, tok *tokenizer.Tokenizer, toolParser, reasoningParser string) (output.Format, error) {
+func Format(ctx context.Context, template *chat.Template, o output.DetectOptions, toolParser, reasoningParser string) (output.Format, error) {
 	f := output.Format{Name: "content"}
 	if template != nil {
 		ctx, cancel := context.WithTimeout(ctx, searchTime)
 		defer cancel()
-		f = output.Detect(ctx, template, output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()})
+		f = output.Detect(ctx, template, o)
 	}
 	f, err := output.Named(f, toolParser, "")
 	if err != nil {

@@ -74,7 +74,7 @@ func (n *Node) API() *httpapi.Server {
 func (n *Node) model() httpapi.Model {
 	m := httpapi.Model{
 		ID: n.Name, Created: n.started.Unix(), Context: min(n.Checkpoint.Program.Context, n.Plan.Tokens), Tokenizer: n.Tokenizer,
-		Template: n.Template, Format: n.format, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.fingerprintFor, GrammarFault: n.grammarFault,
+		Template: n.Template, ToolTemplate: n.toolTemplate, Format: n.format, TemplateFault: n.TemplateFault, EOS: n.EOS(), Defaults: n.SamplingDefaults(), Fingerprint: n.fingerprintFor, GrammarFault: n.grammarFault,
 	}
 	if n.grammars != nil {
 		m.Grammars = n.grammars

@@ -107,14 +107,18 @@ func TestAnswersDependOnTheRequestOnly(t *testing.T) {
 }
 
 // exercised must have happened in some of the combinations.
-var exercised = []messages.Metric{messages.Retractions, messages.EvictedTokens, messages.RequestsAged, messages.KVEvents, messages.CacheHitTokens}
+var exercised = []messages.Metric{messages.Retractions, messages.EvictedTokens, messages.RequestsAged, messages.KVEvents, messages.CacheHitTokens, messages.ForcedTokens}
 
 // check compares the answers to some of the calls, sent at once, and counts events.
 // Retractions count only if memory or a priority caused them.
 func (c combination) check(t *testing.T, calls []body, want []string, part []int, seen map[messages.Metric]float64) {
 	faults := []*storm{{}, panics(), deviceErrors()}[c[faultsFactor]]
 	s := c.settings(t)
-	n := open(t, s, faults.into)
+	n := open(t, s, func(spec *engine.Spec) {
+		if faults.into(spec); c[runsFactor] > 0 {
+			spec.Batch.GrammarTokensPerStep = 1
+		}
+	})
 	sent := make([]body, len(part))
 	for i, p := range part {
 		sent[i] = addressed(calls[p], i, s.Queue.SchedulePolicy == "priority")

@@ -67,8 +67,9 @@ type Node struct {
 	grammarFault error
 	Template     *chat.Template // nil: none, or TemplateFault
 
-	TemplateFault error         // why the model's chat template cannot be used; only chat needs one
-	format        output.Format // how the model writes outputs
+	TemplateFault error          // why the model's chat template cannot be used; only chat needs one
+	toolTemplate  *chat.Template // for conversations with tools; nil: Template
+	format        output.Format  // how the model writes outputs
 	Device        gpu.Device
 	Model         gpu.Model   // of the first engine
 	Models        []gpu.Model // of all engines
@@ -196,7 +197,10 @@ func (n *Node) openText(ctx context.Context) (err error) {
 		return err // a template that was asked for must be valid
 	}
 	n.TemplateFault = err
-	n.format, err = Format(ctx, n.Template, n.Tokenizer, c.ToolParser, c.ReasoningParser)
+	if c.ChatTemplate == "" && err == nil {
+		n.toolTemplate, n.TemplateFault = toolTemplate(n.Name, n.Tokenizer)
+	}
+	n.format, err = Format(ctx, cmp.Or(n.toolTemplate, n.Template), output.DetectOptions{BOS: n.Tokenizer.BOSText(), EOS: n.Tokenizer.EOSText()}, c.ToolParser, c.ReasoningParser)
 	return c.Explain(err)
 }
 

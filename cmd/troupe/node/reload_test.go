@@ -340,7 +340,7 @@ const liveTested = ` api-key admin-api-key allowed-hosts cors-origins max-body-b
 // others are valid values of settings that need a restart, with other settings that they
 // need.
 var others = map[string]string{
-	"model": "/x", "served-model-name": "x", "load-format": "dummy", "chat-template": "x", "special-tokens-in-messages": "parse", "sampling-defaults": "openai",
+	"model": "/x", "served-model-name": "x", "load-format": "dummy", "chat-template": "x", "tool-call-parser": "hermes", "reasoning-parser": "qwen3", "special-tokens-in-messages": "parse", "sampling-defaults": "openai",
 	"instruction-set": "portable", "activation-dtype": "f32", "weight-dtype": "q8_0", "host": "127.0.0.2", "admin-address": "127.0.0.1:0",
 	"tls-cert": "x\ntls-key: x", "tls-key": "x\ntls-cert: x", "tenant-from": "user", "record-trace": "/x", "log-format": "json", "schedule-policy": "lpm", "load-balance-method": "random",
 	"enable-priority-preemption": "true\nschedule-policy: priority", "kv-cache-dtype": "bf16", "kv-layout": "paged", "radix-eviction-policy": "lfu",

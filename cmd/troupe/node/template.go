@@ -23,6 +23,16 @@ func Template(c *configs.Config, files model.Files, tok *tokenizer.Tokenizer) (*
 	return parseTemplate(files.ChatTemplate(), source)
 }
 
+// toolTemplate returns the template that a model's files have for conversations with tools;
+// nil if the other one knows them.
+func toolTemplate(name string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+	source := tok.ChatTemplates()["tool_use"]
+	if source == "" {
+		return nil, nil
+	}
+	return parseTemplate(name+" (tool_use)", source)
+}
+
 func TemplateFile(file string) (*chat.Template, error) {
 	text, err := templateText(file)
 	if err != nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"github.com/troupe-engine/troupe/configs"
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/chat"
+	"github.com/troupe-engine/troupe/model/chat/output"
 	"github.com/troupe-engine/troupe/model/config"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 )
@@ -71,12 +73,16 @@ func ModelFromTexts(data []byte, m *wire.Model, c *configs.Config) (httpapi.Mode
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
 	template, fault := textsTemplate(t, m.Name, tok)
-	format, err := Format(context.Background(), template, tok, t.ToolCallParser, t.ReasoningParser)
+	var forTools *chat.Template
+	if t.ChatTemplate == "" && fault == nil {
+		forTools, fault = toolTemplate(m.Name, tok)
+	}
+	format, err := Format(context.Background(), cmp.Or(forTools, template), output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()}, t.ToolCallParser, t.ReasoningParser)
 	if err != nil {
 		return httpapi.Model{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
 	served := httpapi.Model{
-		ID: m.Name, Context: int(m.Context), Tokenizer: tok, Template: template, Format: format, TemplateFault: fault, EOS: t.Eos, Defaults: defaults,
+		ID: m.Name, Context: int(m.Context), Tokenizer: tok, Template: template, ToolTemplate: forTools, Format: format, TemplateFault: fault, EOS: t.Eos, Defaults: defaults,
 	}
 	grammars, fault := newGrammars(m.Name, tok, t.Eos, int(m.Vocab))
 	if served.GrammarFault = fault; fault == nil {

@@ -64,6 +64,7 @@ var grammars = []body{
 	{"json_schema": `{"enum":["cat","dog",{"a":[1,2,null]}]}`},
 	{"structural_tag": `{"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[{"begin":"<f>","content":{"type":"json_schema","json_schema":{"type":"object"}},"end":"</f>"}]}}`},
 	{"grammar": `root ::= [^\n]{0,30} "\n"`},
+	{"regex": `(The (little|old) (fox|boat) was in the garden|Then [a-z]{1,9} and )+\.`},
 }
 
 // answer posts one call and returns the guaranteed parts of the answer, and the cached

@@ -352,3 +352,18 @@ func BenchmarkParser(b *testing.B) {
 		p.Finish(false)
 	}
 }
+
+// TestContentMarkWithoutTools: the mark that begins content begins it even if nothing may be called.
+func TestContentMarkWithoutTools(t *testing.T) {
+	f, err := Named(Format{}, "functionary-v3.2", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ opened, text, want string }{
+		{">>>", "all\nHello", "Hello"}, {"", ">>>all\nHello", "Hello"}, {"", "a >>>f\n{}", "a >>>f\n{}"},
+	} {
+		if m := Read(&f, Options{Opened: c.opened}, c.text, false); m.Content != c.want || len(m.Calls) > 0 {
+			t.Errorf("%q: %+v", c.text, m)
+		}
+	}
+}

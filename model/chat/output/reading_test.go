@@ -8,7 +8,7 @@ import (
 )
 
 func TestFormatsAreReadFromJSON(t *testing.T) {
-	for _, f := range append(Formats(), Format{Name: "content"}, Format{Name: "x", Reasoning: think, History: History{true, "reasoning"}}) {
+	for _, f := range append(Formats(), Format{Name: "content"}, Format{Name: "x", Reasoning: think, History: History{ArgumentsText: true, NullContent: true, Reasoning: "reasoning"}}) {
 		text, err := json.Marshal(f)
 		if err != nil {
 			t.Fatal(err)

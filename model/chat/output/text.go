@@ -36,8 +36,8 @@ func newMarking(f *Format, calls bool) marking {
 			m.params = parsePatterns(q.Headers)
 		}
 	}
-	if !calls {
-		m.opens = nil
+	if !calls && (f.Calls == nil || f.Calls.Call.Content == "") {
+		m.opens = nil // where a mark of calls marks content, too, it is read all the same
 	}
 	if ms := f.Messages; ms != nil {
 		text = append(append(text, ms.Ends...), ms.Start, ms.Channel)

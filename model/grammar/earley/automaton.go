@@ -151,6 +151,7 @@ type Config struct {
 	class   *[256]uint8
 	reps    []byte
 	next    []atomic.Pointer[Config] // by class; nil: not computed
+	only    atomic.Int32             // what Only returns, see there
 	tokens  []tokenEdge
 
 	// Data is for whoever uses the automaton, to keep what it derives from a
@@ -256,14 +257,3 @@ func (a *Automaton) NextToken(c *Config, token int32) (*Config, error) {
 
 // HasTokens reports whether a special token is allowed here.
 func (c *Config) HasTokens() bool { return len(c.tokens) > 0 }
-
-// ClassSize returns how many bytes are in the class of b.
-func (c *Config) ClassSize(b byte) int {
-	n := 0
-	for _, k := range c.class {
-		if k == c.class[b] {
-			n++
-		}
-	}
-	return n
-}

@@ -57,6 +57,13 @@
 // of 2 and 5 and primes up to 11. References lead to places in the schema and in
 // [Options.Remotes]; nothing is fetched.
 //
+// # Members in another form
+//
+// A format of calls may write the members of the outermost object in its own way:
+// between tags, or as arguments of Python. [CompileMembers] works the schema out
+// twice, once with texts as they are, for names and strings of that object, and once
+// for the JSON of all other values.
+//
 // # Bounds
 //
 // [Limits] bound a schema in size and depth, and its compilation in counted

@@ -89,7 +89,7 @@ func (c *compiler) call() (part, error) {
 
 // object is a call as a JSON object. Its members come in the usual order, an id where it fits.
 func (c *compiler) object() part {
-	o, s, space := c.Format.Calls.Call.Object, c.set, c.term(c.space)
+	o, space := c.Format.Calls.Call.Object, c.term(c.space)
 	open, end := c.seq(space, c.literal("{"), space), c.seq(space, c.literal("}"))
 	comma, colon := c.seq(space, c.literal(","), space), c.seq(space, c.literal(":"), space)
 	key := func(names []string) part {
@@ -111,14 +111,10 @@ func (c *compiler) object() part {
 	if o.NameIsKey {
 		return c.seq(open, c.sym(n), end)
 	}
-	var before []part
-	before = append(before, nothing, c.seq(c.literal(`"type"`), colon, c.literal(`"function"`), comma))
+	before := []part{nothing, c.seq(c.literal(`"type"`), colon, c.literal(`"function"`), comma)}
 	after := nothing
 	if len(o.ID) > 0 {
 		id := c.seq(key(o.ID), c.literal(`"`), c.id(), c.literal(`"`))
-		if len(o.ID) == 1 && o.ID[0] == "tool_call_id" { // Command R counts
-			id = c.seq(key(o.ID), c.literal(`"`), c.term(s.Repeat(s.OneOf(regex.SetOf("0123456789")), 1, 3)), c.literal(`"`))
-		}
 		before = append(before, c.seq(id, comma))
 		after = c.optional(c.seq(comma, id))
 	}

@@ -52,7 +52,7 @@ func fragments(f output.Format, random *rand.Rand) []string {
 // TestHostileTextsAreRead draws outputs from a vocabulary of pieces of marks and calls, so that
 // free text and values often look like something else.
 func TestHostileTextsAreRead(t *testing.T) {
-	const samples = 15
+	const samples = 8
 	total, odd := 0, 0
 	eachSpec(func(name string, s outputs.Spec, special bool) {
 		random := rand.New(rand.NewPCG(uint64(len(name)), 11))

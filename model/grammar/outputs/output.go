@@ -3,7 +3,7 @@ package outputs
 import (
 	"strings"
 
-	"github.com/troupe-engine/troupe/model/grammar/regex"
+	"github.com/troupe-engine/troupe/model/chat/output"
 )
 
 // output is the output of a format without messages.
@@ -14,6 +14,9 @@ func (c *compiler) output() (part, error) {
 		return nothing, err
 	}
 	c.free = c.freeText()
+	if c.inCall() {
+		return c.behindMark(calls), nil
+	}
 	body := c.body(calls, false)
 	if r.Close == "" || c.NoThoughts {
 		return body, nil
@@ -73,156 +76,55 @@ type branch struct {
 
 // body is content, or calls, or content and then calls.
 func (c *compiler) body(calls []branch, afterThoughts bool) part {
+	if !c.Required && c.Content == nil {
+		text := c.text(calls)
+		if call := c.marksContent(); call != nil {
+			text = c.choice(text, c.seq(c.marked(call.Open), c.literal(call.Content), text))
+		}
+		return text
+	}
 	var list []part
-	if c.Required {
-		for _, b := range calls {
-			list = append(list, c.seq(c.term(c.space), c.marked(b.word), b.then))
-		}
-		return c.choice(list...)
+	for _, b := range calls {
+		list = append(list, c.seq(c.term(c.space), c.marked(b.word), b.then))
 	}
-	if c.Content != nil {
-		for _, b := range calls {
-			list = append(list, c.seq(c.term(c.space), c.marked(b.word), b.then))
-		}
-		return c.choice(append(list, c.contentOf(afterThoughts))...)
+	if !c.Required {
+		list = append(list, c.contentOf(afterThoughts))
 	}
-	// A piece of text before each mark that is left out of the content, then the last piece.
-	var lead []part
-	for _, text := range c.Format.Drop {
-		if p := c.marked(text); p.isSymbol { // others are text
-			lead = append(lead, c.seq(c.term(c.free), p))
-		}
+	return c.choice(list...)
+}
+
+// marksContent returns the form of calls of a format in which content, too, may begin with the mark of a call.
+func (c *compiler) marksContent() *output.Call {
+	if calls := c.Format.Calls; calls != nil && calls.Call.Content != "" && calls.Call.Open != "" {
+		return &calls.Call
 	}
-	if r := c.Format.Reasoning; r.Reopens && r.Open != "" && r.Close != "" && !c.NoThoughts {
-		lead = append(lead, c.seq(c.term(c.before(c.free, r.Open, r.Open)), c.marked(r.Open), c.term(c.before(c.anyText, r.Close, r.Close)), c.marked(r.Close)))
-	}
-	if len(lead) > 0 {
-		lead = []part{c.repeat(c.choice(lead...))}
-	}
-	list = append(list, c.term(c.free))
+	return nil
+}
+
+// inCall reports whether the prompt has ended with that mark.
+func (c *compiler) inCall() bool {
+	call := c.marksContent()
+	return call != nil && strings.Contains(c.Opened, call.Open)
+}
+
+// behindMark is the output behind it: a call, or what is marked as content.
+func (c *compiler) behindMark(calls []branch) part {
+	var list []part
+	var later []branch
 	for _, b := range calls {
 		if b.word == "" {
-			list = append(list, c.seq(c.term(c.space), b.then))
-			continue
+			list = append(list, b.then)
+		} else {
+			later = append(later, b)
 		}
-		list = append(list, c.seq(c.term(c.border(c.free, b.word, append(c.opens[:len(c.opens):len(c.opens)], c.Format.Reasoning.Open)...)), c.marked(b.word), b.then))
 	}
-	all := c.seq(append(lead, c.choice(list...))...)
-	if begin, must := c.addressed(); must {
-		// What is addressed to nobody, or to a tool: free text comes only behind the mark of content.
-		list = []part{c.seq(begin, all)}
-		for _, b := range calls {
-			if b.word == "" {
-				list = append(list, b.then)
-			}
-		}
-		return c.choice(list...)
-	} else if begin != nothing {
-		return c.choice(all, c.seq(begin, all))
-	}
-	return all
-}
-
-// addressed is what may begin the content of a format whose calls and content both have a mark, and whether
-// it must, because the prompt has ended with the mark.
-func (c *compiler) addressed() (begin part, must bool) {
-	calls := c.Format.Calls
-	if calls == nil || calls.Call.Content == "" {
-		return nothing, false
-	}
-	if c.inCall() {
-		return c.literal(calls.Call.Content), true
-	}
-	return c.seq(c.marked(calls.Call.Open), c.literal(calls.Call.Content)), false
-}
-
-// inCall reports whether the prompt has ended with the mark of a call.
-func (c *compiler) inCall() bool {
-	calls := c.Format.Calls
-	return calls != nil && calls.Call.Content != "" && calls.Call.Open != "" && strings.Contains(c.Opened, calls.Call.Open)
-}
-
-// contentOf is the content that has a grammar of its own, with the marks around it that are left out.
-func (c *compiler) contentOf(afterThoughts bool) part {
-	lead, around := nothing, nothing
-	if afterThoughts {
-		lead = c.lines()
-	}
-	if begin, must := c.addressed(); must {
-		lead = begin
-	} else if begin != nothing {
-		lead = c.optional(begin)
-	}
-	var marks []part
-	for _, text := range c.Format.Drop {
-		marks = append(marks, c.marked(text))
-	}
-	if len(marks) > 0 {
-		around = c.sym(c.b.Repeat(c.symbol(c.choice(marks...)), 0, 2))
-	}
-	return c.seq(lead, around, c.sym(c.content), around)
-}
-
-// lines is newlines that the parser leaves out beside thoughts.
-func (c *compiler) lines() part { return c.term(c.set.Repeat(c.set.OneOf(regex.SetOf("\r\n")), 0, 4)) }
-
-// freeText is a piece of free content: no call begins in it, and no thoughts where the parser looks for them.
-func (c *compiler) freeText() regex.Term {
-	s, r := c.set, c.Format.Reasoning
-	words := c.opens
-	if r.Reopens && r.Open != "" {
-		words = append(words[:len(words):len(words)], r.Open)
-	}
-	if calls := c.Format.Calls; len(words) == 0 && calls != nil && calls.Call.Content != "" && calls.Call.Open != "" {
-		words = []string{calls.Call.Open + calls.Call.Content}
-	}
-	t := c.without(c.anyText, words...)
-	blank := s.OneOf(regex.SetOf(" \t\r\n"))
-	begin := s.Repeat(s.Or(blank, c.anyOf(c.Format.Drop)), 0, regex.Unbounded)
-	if r.Close != "" && r.Open != "" {
-		t = s.And(t, s.Not(s.Concat(begin, s.Literal(r.Open), regex.Anything)))
-	}
-	for _, call := range c.beginsCall() {
-		t = s.And(t, s.Not(s.Concat(s.Repeat(blank, 0, regex.Unbounded), call)))
-	}
-	return t
-}
-
-// beginsCall is the texts that must be calls where a call needs no mark.
-func (c *compiler) beginsCall() (list []regex.Term) {
-	s, calls := c.set, c.Format.Calls
-	if calls == nil || !calls.AtStart || len(c.Tools) == 0 {
-		return nil
-	}
-	blank := s.Repeat(s.OneOf(regex.SetOf(" \t\r\n")), 0, regex.Unbounded)
-	open := s.Literal("{")
-	names := make([]regex.Term, len(c.Tools))
-	for i, t := range c.Tools {
-		names[i] = s.Literal(t.Name)
-	}
-	object := calls.Call.Object
+	content := c.literal(c.Format.Calls.Call.Content)
 	switch {
-	case calls.List && object != nil:
-		return []regex.Term{s.Concat(s.Literal("["), blank, open, regex.Anything)}
-	case calls.List:
-		return []regex.Term{s.Concat(s.Literal("["), blank, s.Or(names...), s.Literal("("), regex.Anything)}
-	case object == nil:
-		return nil
+	case c.Required:
+	case c.Content != nil:
+		list = append(list, c.seq(content, c.sym(c.content)))
+	default:
+		list = append(list, c.seq(content, c.text(later)))
 	}
-	var keys []regex.Term
-	for _, key := range append([]string{"function"}, object.Name...) {
-		keys = append(keys, s.Literal(quote(key)))
-	}
-	for i, t := range c.Tools {
-		names[i] = s.Literal(quote(t.Name))
-	}
-	colon := s.Concat(blank, s.Literal(":"), blank)
-	if object.NameIsKey {
-		return []regex.Term{s.Concat(open, blank, s.Or(names...), colon, regex.Anything)}
-	}
-	return []regex.Term{
-		s.Concat(open, blank, s.Or(keys[1:]...), colon, regex.Anything),
-		// The parser takes members in any order.
-		s.Concat(open, regex.Anything, s.Or(keys...), colon, s.Or(names...), regex.Anything),
-	}
+	return c.choice(list...)
 }

@@ -4,6 +4,31 @@
 // The texts of such a grammar are those that package output reads as parts: what
 // a mask allows is a complete call of a known tool with arguments that its schema
 // allows, or free text in which no call begins.
+//
+// # What an output is
+//
+// Thoughts may come first, then content, or calls, or content and then calls. Behind calls there is
+// nothing but white space. Up to eight characters of white space may stand around the parts of a call
+// where the parser passes over it.
+//
+// Marks of a format that are special tokens of the vocabulary are those tokens. Free text holds no
+// special token, and no mark that begins calls. Where calls need no mark, text that
+// begins as only a call does must be one.
+//
+// # Arguments
+//
+// They are what the tool's schema allows, in the form of the format. In JSON and Python they are as package
+// jsonschema writes them. Between tags a string is text, and other values are JSON; text that the parser would
+// take for another type that the schema allows, too, is left out. Bare arguments have the right form only.
+//
+// # Parts
+//
+//	spec, read        what an output may be; its JSON, checked
+//	compile, parts    the compilation; pieces of a grammar, marks, what may stand before a mark
+//	output, content   thoughts, content and calls in order; free text
+//	calls, headers    groups of calls, calls as objects, calls behind headers
+//	params, python, bare, input   arguments
+//	messages          formats of messages (harmony)
 package outputs
 
 import (

@@ -74,7 +74,7 @@ var texts = []struct {
 		[]string{"<|tool_calls|><|calls|>"}},
 	{"functionary-v3.2", []string{">>>all\nHello", "Hello", ">>>all\nLet me.>>>get_weather\n{}", ">>>get_weather\n{}>>>get_weather\n{}"}, []string{">>>nobody\n{}", ">>>", "x>>>y"}},
 	{"llama-3", []string{`{"name": "get_weather", "parameters": {}}`, `<|python_tag|>{"name": "get_weather", "parameters": {}}; {"name": "get_weather", "parameters": {}}`, `{"type": "function", "name": "get_weather", "parameters": {}}`,
-		`{"answer": 1}`, `See {"name": "get_weather"}`, `{`}, []string{`{"name": "x"}`, ` { "name" : `, `{"a": 1, "name": "get_weather"}`, `{"type": "function", "function": "get_weather"}`, `<|python_tag|>print(1)`}},
+		`{"answer": 1}`, `Ok <|python_tag|>{"name": "get_weather", "parameters": {}}`, `See {"name": "get_weather"}`, `{`}, []string{`{"name": "x"}`, ` { "name" : `, `{"a": 1, "name": "get_weather"}`, `{"type": "function", "function": "get_weather"}`, `<|python_tag|>print(1)`, `{"answer": "<|python_tag|>{"name": "get_weather", "parameters": {}}`}},
 	{"pythonic", []string{`[get_weather(city="Bonn")]`, `<|python_start|>[get_weather(city="Bonn")]<|python_end|>`, `[1, 2]`, `[get_weather]`, `x [get_weather(`},
 		[]string{`[get_weather(`, `[ get_weather(city=1)]`, `<|python_start|>x`}},
 	{"json-list", []string{`[{"name": "get_weather", "arguments": {}}]`, `[1, {}]`}, []string{`[{"a": 1}]`, `[ {`}},

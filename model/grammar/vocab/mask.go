@@ -24,6 +24,9 @@ func (m *Mask) Bytes() int { return int(unsafe.Sizeof(*m)) + 4*cap(m.ids) + 4*ca
 // Empty reports whether no token is allowed.
 func (m *Mask) Empty() bool { return m.count == 0 }
 
+// More reports whether more than n tokens are allowed, if that is known without counting them.
+func (m *Mask) More(n int) bool { return m.words != nil && n < maxIDs || len(m.ids) > n }
+
 // Write writes the mask into words, which has [Vocabulary.Words] entries.
 func (v *Vocabulary) Write(m *Mask, words []uint32) {
 	if m.words != nil {

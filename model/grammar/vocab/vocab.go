@@ -32,6 +32,9 @@ type Tokens struct {
 	Special map[int32]string
 	// End holds the ids that end a text. They may be among Special.
 	End []int32
+	// Encode, if not nil, cuts a text into tokens as the model's tokenizer does. It may be
+	// called from any goroutine.
+	Encode func(text string) []int32
 }
 
 // Vocabulary is immutable.
@@ -42,6 +45,7 @@ type Vocabulary struct {
 	special map[string]int32
 	names   map[int32]string
 	bytes   [][]byte
+	encode  func(string) []int32 // may be nil
 	slices  [4]slice
 }
 
@@ -60,13 +64,14 @@ const (
 
 type slice struct {
 	trie trie
+	ids  []int32 // by bytes
 	mask []uint32
 }
 
 // New builds the trees. It fails where Tokens contradicts itself.
 func New(t Tokens) (*Vocabulary, error) {
 	v := &Vocabulary{size: len(t.Bytes), words: (len(t.Bytes) + 31) / 32, special: map[string]int32{},
-		names: t.Special, bytes: t.Bytes, end: slices.Clone(t.End)}
+		names: t.Special, bytes: t.Bytes, encode: t.Encode, end: slices.Clone(t.End)}
 	if v.size == 0 {
 		return nil, errors.New("the vocabulary is empty")
 	}
@@ -97,7 +102,7 @@ func New(t Tokens) (*Vocabulary, error) {
 		slices.SortFunc(ids, func(a, b int32) int {
 			return cmp.Or(slices.Compare(t.Bytes[a], t.Bytes[b]), cmp.Compare(a, b))
 		})
-		v.slices[k] = slice{newTrie(t.Bytes, ids), make([]uint32, v.words)}
+		v.slices[k] = slice{newTrie(t.Bytes, ids), ids, make([]uint32, v.words)}
 		for _, id := range ids {
 			Allow(v.slices[k].mask, id)
 		}

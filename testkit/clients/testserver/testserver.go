@@ -56,6 +56,7 @@ type Options struct {
 	StepTime        time.Duration   // of the device; zero means no wait
 	NoTemplate      bool            // serve without a chat template
 	Template        string          // source of another chat template
+	ToolTemplate    string          // source of one for conversations with tools; "": there is one template
 	// Script is what the model says after a prompt; "": what it says otherwise.
 	Script        func(prompt string) string
 	TemplateFault error         // why it cannot be used, with NoTemplate
@@ -161,8 +162,13 @@ func Start(t testing.TB, opt Options) *Server {
 			t.Fatal(err)
 		}
 	}
+	if opt.ToolTemplate != "" {
+		if s.Model.ToolTemplate, err = chat.Parse("tool_use", opt.ToolTemplate); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if s.Model.Template != nil {
-		s.Model.Format = output.Detect(context.Background(), s.Model.Template, output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()})
+		s.Model.Format = output.Detect(context.Background(), cmp.Or(s.Model.ToolTemplate, s.Model.Template), output.DetectOptions{BOS: tok.BOSText(), EOS: tok.EOSText()})
 	}
 	var seeds atomic.Uint64
 	opt.HTTP.Host, opt.HTTP.Port = "127.0.0.1", 0
