@@ -12,7 +12,7 @@ func niceness(t *testing.T, thread int) int {
 	t.Helper()
 	p, err := syscall.Getpriority(syscall.PRIO_PROCESS, thread)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return 20 - p
 }
