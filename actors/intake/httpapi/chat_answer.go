@@ -103,7 +103,8 @@ func streamParts(parts *chatParts, total *usage, logprobs bool) func(*messages.C
 	return func(out *messages.CallOutput, send func(chatChunk)) {
 		if !started[out.Index] {
 			started[out.Index] = true
-			send(chatChunk{Index: out.Index, Delta: chatDelta{Role: "assistant", Content: new("")}})
+			// Content stays absent, because beside calls there may be none.
+			send(chatChunk{Index: out.Index, Delta: chatDelta{Role: "assistant"}})
 		}
 		var scores *chatLogprobs
 		if logprobs && len(out.Tokens) > 0 {

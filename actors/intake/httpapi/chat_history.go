@@ -15,7 +15,7 @@ func modernise(message *chat.Dict, role, where string) *apiError {
 			return invalid(where+".function_call", "%s.function_call must be an object with a name and arguments", where)
 		}
 		call := chat.NewDict(3)
-		call.Set("id", "call_"+strings.Trim(where, "messages[]"))
+		call.Set("id", "call_"+strings.Trim(where, "mesag[]"))
 		call.Set("type", "function")
 		call.Set("function", function)
 		message.Set("tool_calls", chat.NewList([]any{call}))

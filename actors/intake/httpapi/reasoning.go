@@ -33,9 +33,8 @@ const noThinking = "none"
 
 // thinking is what a request asks for.
 type thinking struct {
-	level  *string // nil: nothing
-	on     *bool   // nil: nothing
-	budget *int    // nil: none
+	level *string // nil: nothing
+	on    *bool   // nil: nothing
 	// The parameters of level and on, and those without effect.
 	levelFrom, onFrom string
 	ignored           []string
