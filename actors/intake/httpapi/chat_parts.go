@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/chat/output"
@@ -67,27 +68,31 @@ func (c *chatParts) take(out *messages.CallOutput, send func(part)) {
 			c.event(one, &events[i], &m)
 		}
 	}
-	from := 0
+	from, text := 0, out.Text
+	if out.Finish != nil && c.cut(out.Finish) {
+		// Half a character at the end, which may be one of a mark, says nothing.
+		text = strings.TrimSuffix(text, "\uFFFD")
+	}
 	for i, t := range out.Tokens {
-		start, end := t.TextOffset-one.bytes, len(out.Text)
+		start, end := t.TextOffset-one.bytes, len(text)
 		if i+1 < len(out.Tokens) {
 			end = out.Tokens[i+1].TextOffset - one.bytes
 		}
-		start, end = min(max(start, from), len(out.Text)), min(max(end, from), len(out.Text))
-		add(one.push(out.Text[from:start], c.visible))
+		start, end = min(max(start, from), len(text)), min(max(end, from), len(text))
+		add(one.push(text[from:start], c.visible))
 		thinking := one.parser.Reasoning()
 		if c.model.Tokenizer.IsSpecial(t.Token) {
 			one.token = string(c.model.Tokenizer.TokenBytes(t.Token))
 			one.special = one.token
 		}
-		add(one.push(out.Text[start:end], c.visible))
+		add(one.push(text[start:end], c.visible))
 		if thinking || one.parser.Reasoning() {
 			one.thoughts++
 		}
 		from = end
 	}
-	add(one.push(out.Text[from:], c.visible))
-	one.bytes += len(out.Text)
+	add(one.push(text[from:], c.visible))
+	one.bytes += len(text)
 	if out.Finish != nil {
 		add(one.parser.Finish(c.cut(out.Finish)))
 	}
