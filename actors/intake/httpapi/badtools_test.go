@@ -18,8 +18,12 @@ func function(name string, more ...object) object {
 
 func TestBadTools(t *testing.T) {
 	s := startDialogue(t, dialogues["hermes"])
-	tools := func(tools ...any) object { return object{"messages": list{question}, "tools": append(list{}, tools...)} }
-	choice := func(choice any) object { return merge(tools(function("f"), function("g")), object{"tool_choice": choice}) }
+	tools := func(tools ...any) object {
+		return object{"messages": list{question}, "tools": append(list{}, tools...)}
+	}
+	choice := func(choice any) object {
+		return merge(tools(function("f"), function("g")), object{"tool_choice": choice})
+	}
 	many := make(list, 513)
 	for i := range many {
 		many[i] = function("f")
@@ -40,7 +44,17 @@ func TestBadTools(t *testing.T) {
 		"a name of a mark":      {tools(function("</tool_call>")), 400, "tools[0].function.name", nil, "letters, digits"},
 		"a long name":           {tools(function(strings.Repeat("f", 129))), 400, "tools[0].function.name", nil, "at most 128"},
 		"one name twice":        {tools(function("f"), function("g"), function("f")), 400, "tools[2].function.name", nil, "a name of its own"},
-		"a name is a number":    {tools(object{"type": "function", "function": object{"name": 3}}), 400, "tools[0].function", nil, "must be an object with a name"},
+		"a name is a number":    {tools(object{"type": "function", "function": object{"name": 3}}), 400, "tools[0].function.name", nil, "must be a string, not a number"},
+		"a function is a text":  {tools(object{"type": "function", "function": "f"}), 400, "tools[0].function", nil, "must be an object with a name"},
+		"strict is a text":      {tools(function("f", object{"strict": "yes"})), 400, "tools[0].function.strict", nil, "must be a boolean, not a string"},
+		"custom format a text":  {custom("text"), 400, "tools[0].custom.format", nil, "must be an object, not a string"},
+		"custom grammar":        {custom(object{"type": "grammar", "grammar": object{"syntax": "lark", "definition": "start: ("}}), 400, "tools[0].custom.format.grammar.definition", "invalid_grammar", "at line 1, column 8: the group is not closed"},
+		"a content's grammar":   {merge(choice("auto"), object{"structured_outputs": object{"grammar": "start: ("}}), 400, "structured_outputs.grammar", "invalid_grammar", "at line 1, column 8: the group is not closed"},
+		"names are exact":       {tools(object{"type": "function", "Function": object{"name": "f"}}), 400, "tools[0].function", nil, "is missing"},
+		"a choice's name":       {choice(object{"type": "function", "function": object{"name": 3}}), 400, "tool_choice.function.name", nil, "must be a string, not a number"},
+		"an empty choice":       {choice(""), 400, "tool_choice", nil, `"auto", "none" or "required"`},
+		"allowed is no list":    {choice(object{"type": "allowed_tools", "allowed_tools": object{"mode": "auto", "tools": "f"}}), 400, "tool_choice.allowed_tools.tools", nil, "an array of objects"},
+		"allowed is a name":     {choice(object{"type": "allowed_tools", "allowed_tools": object{"mode": "auto", "tools": list{"f"}}}), 400, "tool_choice.allowed_tools.tools[0]", nil, "must be an object such as"},
 		"parameters no object":  {tools(function("f", object{"parameters": list{}})), 400, "tools[0].function.parameters", nil, "JSON schema of an object"},
 		"too many":              {object{"messages": list{question}, "tools": many}, 400, "tools[1].function.name", nil, "a name of its own"},
 		"tools and functions":   {merge(tools(function("f")), object{"functions": list{object{"name": "f"}}}), 400, "functions", nil, "both given"},
