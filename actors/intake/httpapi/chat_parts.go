@@ -35,6 +35,7 @@ type choiceParts struct {
 	ids      []string
 	input    []byte
 	inputOf  *tool // the custom tool whose call is open
+	inputAt  int   // that call's index
 }
 
 // part is a piece of an answer. One of the fields is set.
@@ -95,6 +96,7 @@ func (c *chatParts) take(out *messages.CallOutput, send func(part)) {
 	one.bytes += len(text)
 	if out.Finish != nil {
 		add(one.parser.Finish(c.cut(out.Finish)))
+		one.endInput(&m, cutText)
 	}
 	m.flush()
 }
@@ -139,7 +141,7 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 	case output.CallOpened:
 		t, id := c.tools.find(e.Name), c.id(o, e)
 		if t.custom {
-			o.inputOf, o.input = t, o.input[:0]
+			o.inputOf, o.inputAt, o.input = t, e.Index, o.input[:0]
 		}
 		m.add(part{call: &callPart{index: e.Index, id: id, tool: t}})
 	case output.ArgumentsDelta:
@@ -150,10 +152,15 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 		m.add(part{call: &callPart{index: e.Index, arguments: e.Text}})
 	case output.CallClosed:
 		o.calls++
-		if o.inputOf != nil {
-			m.add(part{call: &callPart{index: e.Index, tool: o.inputOf, arguments: customText(o.input)}})
-			o.inputOf = nil
-		}
+		o.endInput(m, customText)
+	}
+}
+
+// endInput gives the text of the custom tool whose call is open, if there is one.
+func (o *choiceParts) endInput(m *merger, text func(arguments []byte) string) {
+	if o.inputOf != nil {
+		m.add(part{call: &callPart{index: o.inputAt, tool: o.inputOf, arguments: text(o.input)}})
+		o.inputOf = nil
 	}
 }
 
@@ -181,6 +188,18 @@ func customText(arguments []byte) string {
 		}
 	}
 	return string(arguments) // of a model that was not made to follow the schema
+}
+
+// cutText is customText where the output was cut within the arguments.
+func cutText(arguments []byte) string {
+	const escape = len(`\ud83d\ude00`) // the longest one, of which a part may be at the end
+	for n := range min(escape, len(arguments)+1) {
+		closed := append(arguments[:len(arguments)-n:len(arguments)-n], `"}`...)
+		if json.Valid(closed) {
+			return strings.TrimSuffix(customText(closed), "\uFFFD") // half a character
+		}
+	}
+	return ""
 }
 
 // finish is why an output has ended, with the calls taken into account.

@@ -23,6 +23,31 @@ func TestCutInACall(t *testing.T) {
 	}
 }
 
+// The text of a custom tool is there as far as it came.
+func TestCutInACustomTool(t *testing.T) {
+	d := dialogues["hermes"]
+	d.called = "<tool_call>\n{\"name\": \"c\", \"arguments\": {\"input\": \"one\\ntwo \\ud83d\\ude00!\"}}\n</tool_call>"
+	s := startDialogue(t, d)
+	body := object{"messages": list{question}, "tools": list{object{"type": "custom", "custom": object{"name": "c"}}}}
+	want(t, post(t, s, "/v1/chat/completions", body), "one\ntwo 😀!", "choices", 0, "message", "tool_calls", 0, "custom", "input")
+	last := ""
+	for n := range 80 {
+		got := post(t, s, "/v1/chat/completions", merge(body, object{"max_tokens": n + 1}))
+		calls, _ := at(t, got, "choices", 0, "message").(object)["tool_calls"].([]any)
+		if len(calls) == 0 {
+			continue
+		}
+		input := at(t, calls[0].(object), "custom", "input").(string)
+		if !strings.HasPrefix("one\ntwo 😀!", input) || len(input) < len(last) {
+			t.Errorf("%d tokens: %q after %q", n+1, input, last)
+		}
+		last = input
+	}
+	if last != "one\ntwo 😀!" {
+		t.Errorf("the last one is %q", last)
+	}
+}
+
 // Clients send messages back with calls that are null or an empty list. Templates of the
 // Llama 3 family ask only whether there are any.
 func TestMessagesWithoutCalls(t *testing.T) {
