@@ -57,6 +57,7 @@ func TestInspectOutputRefuses(t *testing.T) {
 		flags      []string
 	}{
 		{"{}", `line 1: "output" is missing`, nil},
+		{`{"output":"x","tools":[{"name":"f"}]}`, `line 1: tools[0] has no name; a tool is`, nil},
 		{"[]", "line 1: ", nil},
 		{`{"output":"x","continue_final_message":"both"}`, "use content or reasoning", nil},
 		{"", "at least 1", []string{"--split", "-1"}},
