@@ -63,10 +63,11 @@ func (c *constraint) quick(tokens []int32) bool {
 	return true
 }
 
-// certain returns the next token if it is certain: no other one is allowed, the tokenizer
-// would begin with it the text that must follow, or thoughts have had their tokens. Otherwise it is [vocab.None] and the mask of the
-// token is in bits. It depends on the request and its output only, so the result is the same
-// whether certain tokens are computed in runs or drawn one by one.
+// certain returns the next token if it is certain: no other one is allowed, the tokenizer would
+// begin the text that must follow with it, or it ends thoughts that have had their tokens.
+// Otherwise it is [vocab.None] and the mask of the token is in bits. It depends on the request and
+// its output only, so the result is the same whether certain tokens are computed in runs or drawn
+// one by one.
 func (c *constraint) certain(at *grammar.Matcher, thinking *thinking, last int32, outputs int) (int32, error) {
 	end, ended := thinking.end()
 	if ended {

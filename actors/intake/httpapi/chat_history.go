@@ -10,6 +10,7 @@ import (
 // modernise rewrites the parts of a message about calls that have an older or newer form
 // than chat templates know: function_call, the role function, and calls of custom tools.
 func modernise(message *chat.Dict, role, where string) *apiError {
+	dropEmpty(message)
 	if function := member(message, "function_call"); function != nil && role == "assistant" && member(message, "tool_calls") == nil {
 		if _, isObject := function.(*chat.Dict); !isObject {
 			return invalid(where+".function_call", "%s.function_call must be an object with a name and arguments", where)
@@ -47,6 +48,17 @@ func modernise(message *chat.Dict, role, where string) *apiError {
 		}
 	}
 	return nil
+}
+
+// dropEmpty takes out the parts about calls that hold none. Clients send messages back with
+// such parts, and templates of the Llama 3 family ask only whether they are there.
+func dropEmpty(message *chat.Dict) {
+	for _, key := range []string{"tool_calls", "function_call"} {
+		list, isList := member(message, key).(*chat.List)
+		if member(message, key) == nil || isList && len(list.Items()) == 0 {
+			message.Delete(key)
+		}
+	}
 }
 
 // callsIn counts the calls in a conversation.

@@ -171,7 +171,7 @@ func (t *toolbox) param(content *source, budget string) string {
 // place translates a place in a spec into a parameter and the rest of the place.
 func (t *toolbox) place(content *source, budget, at string) (param, rest string) {
 	if rest, ok := strings.CutPrefix(at, "/content"); ok && content != nil {
-		return content.name, rest
+		return content.name, textPlace(rest)
 	}
 	param = t.param(content, budget)
 	rest, ok := strings.CutPrefix(at, "/tools/")
@@ -185,11 +185,15 @@ func (t *toolbox) place(content *source, budget, at string) (param, rest string)
 	if more {
 		rest = "/" + rest
 	}
+	line, isInput := strings.CutPrefix(field, "input")
 	switch {
-	case field == "input":
-		return one.at + ".format.grammar.definition", rest
+	case isInput:
+		return one.at + ".format.grammar.definition", textPlace(line)
 	case field == "":
 		return one.at, rest
 	}
 	return one.at + "." + field, rest
 }
+
+// textPlace is a place in a text, such as line 1, column 8, without what joins it to a pointer.
+func textPlace(rest string) string { return strings.TrimPrefix(rest, ", ") }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/troupe-engine/troupe/messages"
 	"github.com/troupe-engine/troupe/model/chat/output"
@@ -34,6 +35,7 @@ type choiceParts struct {
 	ids      []string
 	input    []byte
 	inputOf  *tool // the custom tool whose call is open
+	inputAt  int   // that call's index
 }
 
 // part is a piece of an answer. One of the fields is set.
@@ -67,29 +69,34 @@ func (c *chatParts) take(out *messages.CallOutput, send func(part)) {
 			c.event(one, &events[i], &m)
 		}
 	}
-	from := 0
+	from, text := 0, out.Text
+	if out.Finish != nil && c.cut(out.Finish) {
+		// Half a character at the end, which may be one of a mark, says nothing.
+		text = strings.TrimSuffix(text, "\uFFFD")
+	}
 	for i, t := range out.Tokens {
-		start, end := t.TextOffset-one.bytes, len(out.Text)
+		start, end := t.TextOffset-one.bytes, len(text)
 		if i+1 < len(out.Tokens) {
 			end = out.Tokens[i+1].TextOffset - one.bytes
 		}
-		start, end = min(max(start, from), len(out.Text)), min(max(end, from), len(out.Text))
-		add(one.push(out.Text[from:start], c.visible))
+		start, end = min(max(start, from), len(text)), min(max(end, from), len(text))
+		add(one.push(text[from:start], c.visible))
 		thinking := one.parser.Reasoning()
 		if c.model.Tokenizer.IsSpecial(t.Token) {
 			one.token = string(c.model.Tokenizer.TokenBytes(t.Token))
 			one.special = one.token
 		}
-		add(one.push(out.Text[start:end], c.visible))
+		add(one.push(text[start:end], c.visible))
 		if thinking || one.parser.Reasoning() {
 			one.thoughts++
 		}
 		from = end
 	}
-	add(one.push(out.Text[from:], c.visible))
-	one.bytes += len(out.Text)
+	add(one.push(text[from:], c.visible))
+	one.bytes += len(text)
 	if out.Finish != nil {
 		add(one.parser.Finish(c.cut(out.Finish)))
+		one.endInput(&m, cutText)
 	}
 	m.flush()
 }
@@ -134,7 +141,7 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 	case output.CallOpened:
 		t, id := c.tools.find(e.Name), c.id(o, e)
 		if t.custom {
-			o.inputOf, o.input = t, o.input[:0]
+			o.inputOf, o.inputAt, o.input = t, e.Index, o.input[:0]
 		}
 		m.add(part{call: &callPart{index: e.Index, id: id, tool: t}})
 	case output.ArgumentsDelta:
@@ -145,10 +152,15 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 		m.add(part{call: &callPart{index: e.Index, arguments: e.Text}})
 	case output.CallClosed:
 		o.calls++
-		if o.inputOf != nil {
-			m.add(part{call: &callPart{index: e.Index, tool: o.inputOf, arguments: customText(o.input)}})
-			o.inputOf = nil
-		}
+		o.endInput(m, customText)
+	}
+}
+
+// endInput gives the text of the custom tool whose call is open, if there is one.
+func (o *choiceParts) endInput(m *merger, text func(arguments []byte) string) {
+	if o.inputOf != nil {
+		m.add(part{call: &callPart{index: o.inputAt, tool: o.inputOf, arguments: text(o.input)}})
+		o.inputOf = nil
 	}
 }
 
@@ -176,6 +188,18 @@ func customText(arguments []byte) string {
 		}
 	}
 	return string(arguments) // of a model that was not made to follow the schema
+}
+
+// cutText is customText where the output was cut within the arguments.
+func cutText(arguments []byte) string {
+	const escape = len(`\ud83d\ude00`) // the longest one, of which a part may be at the end
+	for n := range min(escape, len(arguments)+1) {
+		closed := append(arguments[:len(arguments)-n:len(arguments)-n], `"}`...)
+		if json.Valid(closed) {
+			return strings.TrimSuffix(customText(closed), "\uFFFD") // half a character
+		}
+	}
+	return ""
 }
 
 // finish is why an output has ended, with the calls taken into account.

@@ -127,17 +127,21 @@ func (m *Model) encodeChat(ctx context.Context, template *chat.Template, in chat
 	if specialTokens != SpecialTokensParse {
 		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
 	}
+	remedy := "shorten the messages"
+	if in.Tools != nil {
+		remedy = "shorten the messages or the tools"
+	}
 	rendered, err := template.RenderFollowed(ctx, in)
 	var long *chat.LengthError
 	switch {
 	case errors.As(err, &long):
-		return p, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages", long.Bytes, long.Max, m.Context-1)}
+		return p, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; %s", long.Bytes, long.Max, m.Context-1, remedy)}
 	case err != nil:
 		return p, err
 	}
 	ids := tok.Encode(rendered.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: rendered.Client, Max: m.counted()})
 	if len(ids) > m.counted() {
-		return p, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages", m.counted(), m.Context-1)}
+		return p, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; %s", m.counted(), m.Context-1, remedy)}
 	}
 	return prompt{ids, rendered.Text}, nil
 }

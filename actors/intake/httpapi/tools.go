@@ -139,8 +139,11 @@ func (t *toolbox) readOne(raw []byte, at string) (one tool, shown any, err *apiE
 	function := json.RawMessage(raw)
 	if !t.legacy {
 		var outer toolJSON
-		if json.Unmarshal(raw, &outer) != nil || raw[0] != '{' {
+		if raw[0] != '{' {
 			return one, nil, invalid(at, `%s must be an object such as {"type": "function", "function": {"name": "…", "parameters": {…}}}`, at)
+		}
+		if err := readObject(raw, &outer, at); err != nil {
+			return one, nil, err
 		}
 		kind := given(outer.Type, "function")
 		switch kind {
@@ -156,15 +159,18 @@ func (t *toolbox) readOne(raw []byte, at string) (one tool, shown any, err *apiE
 		}
 	}
 	var f functionJSON
-	if failed := json.Unmarshal(function, &f); failed != nil || function[0] != '{' {
-		return one, nil, invalid(at, "%s must be an object with a name, a description and parameters: %v", at, failed)
+	if function[0] != '{' {
+		return one, nil, invalid(at, "%s must be an object with a name, a description and parameters", at)
+	}
+	if err := readObject(function, &f, at); err != nil {
+		return one, nil, err
 	}
 	one.at, one.Name, one.Strict = at, given(f.Name, ""), given(f.Strict, false)
 	switch {
 	case one.Name == "":
 		return one, nil, invalid(at+".name", "%s has no name; give it one", at)
 	case len(one.Name) > maxToolName || !output.ValidName(one.Name):
-		return one, nil, invalid(at+".name", "%s.name is %q; it must have at most %d letters, digits, and characters such as _ - . and :", at, clip(one.Name, maxToolName), own(maxToolName))
+		return one, nil, invalid(at+".name", "%s.name is %q; it must have at most %d characters: ASCII letters, digits, and others such as _ - . and :", at, clip(one.Name, maxToolName), own(maxToolName))
 	case one.custom:
 		if one.Input, err = f.input(at); err != nil {
 			return one, nil, err
@@ -240,14 +246,19 @@ type namedJSON struct {
 }
 
 type allowedChoice struct {
-	Mode  string       `json:"mode"`
-	Tools []choiceJSON `json:"tools"`
+	Mode  string          `json:"mode"`
+	Tools json.RawMessage `json:"tools"` // each is a choiceJSON
 }
 
 // choose reads tool_choice.
 func (t *toolbox) choose(raw json.RawMessage, param string) *apiError {
 	word, object := "", choiceJSON{}
-	if json.Unmarshal(raw, &word) != nil && json.Unmarshal(raw, &object) != nil {
+	switch {
+	case raw[0] == '{':
+		if err := readObject(raw, &object, param); err != nil {
+			return err
+		}
+	case json.Unmarshal(raw, &word) != nil || word == "":
 		return badChoice(param, raw)
 	}
 	switch {
@@ -301,7 +312,7 @@ func (t *toolbox) named(c *choiceJSON, param string) (*tool, *apiError) {
 // allow restricts the calls to some of the tools. The template gets all of them, so that
 // the beginning of the prompt stays the same, and cached, when the choice changes.
 func (t *toolbox) allow(allowed *allowedChoice, param string) *apiError {
-	if allowed == nil || len(allowed.Tools) == 0 {
+	if allowed == nil || isNull(allowed.Tools) || emptyList(allowed.Tools) {
 		return invalid(param, `%s needs a mode and at least one tool: {"mode": "auto", "tools": [{"type": "function", "function": {"name": "…"}}]}`, param)
 	}
 	switch allowed.Mode {
@@ -312,12 +323,25 @@ func (t *toolbox) allow(allowed *allowedChoice, param string) *apiError {
 		return invalid(param+".mode", `%s.mode is %q; it must be "auto" or "required"`, param, clip(allowed.Mode, 64))
 	}
 	names := map[string]bool{}
-	for i := range allowed.Tools {
-		one, err := t.named(&allowed.Tools[i], fmt.Sprintf("%s.tools[%d]", param, i))
-		if err != nil {
+	isList, err := eachOf(allowed.Tools, param+".tools", maxTools, func(i int, raw []byte) *apiError {
+		at, choice := fmt.Sprintf("%s.tools[%d]", param, i), choiceJSON{}
+		if raw[0] != '{' {
+			return invalid(at, `%s must be an object such as {"type": "function", "function": {"name": "…"}}`, at)
+		}
+		if err := readObject(raw, &choice, at); err != nil {
 			return err
 		}
-		names[one.Name] = true
+		one, err := t.named(&choice, at)
+		if err == nil {
+			names[one.Name] = true
+		}
+		return err
+	})
+	if err == nil && !isList {
+		err = invalid(param+".tools", "%s.tools must be an array of objects", param)
+	}
+	if err != nil {
+		return err
 	}
 	for _, one := range t.all { // in their order
 		if names[one.Name] {

@@ -45,6 +45,16 @@ func unmarshal(ctx context.Context, body []byte, into any, left *leftovers) *api
 	return nil
 }
 
+// readObject reads an object within a body that has been read. Unknown members are left out: what
+// they mean is the chat template's business.
+func readObject(raw []byte, into any, at string) *apiError {
+	ctx := context.Background() // the body has its bounds
+	if err := unmarshalFields(ctx, raw, reflect.ValueOf(into).Elem(), at+".", &leftovers{}); err != nil {
+		return jsonError(ctx, err)
+	}
+	return nil
+}
+
 // ways are how fields of these types are read; Check is the way of others.
 var ways = map[reflect.Type]jsonread.Way{
 	reflect.TypeFor[promptJSON]():    jsonread.Skim,

@@ -103,7 +103,10 @@ func (r *outputReader) line(ctx context.Context, line []byte) (any, error) {
 		return nil, err
 	}
 	o := output.Options{KeepReasoning: l.ReasoningFormat == "none"}
-	for _, t := range l.Tools {
+	for i, t := range l.Tools {
+		if t.Function.Name == "" {
+			return nil, fmt.Errorf(`tools[%d] has no name; a tool is {"type": "function", "function": {"name": "…"}}`, i)
+		}
 		o.Tools = append(o.Tools, t.Function)
 	}
 	switch l.Continue {

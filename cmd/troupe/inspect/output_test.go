@@ -57,9 +57,12 @@ func TestInspectOutputRefuses(t *testing.T) {
 		flags      []string
 	}{
 		{"{}", `line 1: "output" is missing`, nil},
+		{`{"output":"x","tools":[{"name":"f"}]}`, `line 1: tools[0] has no name; a tool is`, nil},
 		{"[]", "line 1: ", nil},
 		{`{"output":"x","continue_final_message":"both"}`, "use content or reasoning", nil},
 		{"", "at least 1", []string{"--split", "-1"}},
+		{"", "did you mean hermes?", []string{"--tool-call-parser", "herms"}},
+		{"", "did you mean deepseek-r1?", []string{"--reasoning-parser", "deepseek_r2"}},
 		{"", `no tool parser "herms"`, []string{"--tool-call-parser", "herms"}},
 	} {
 		_, err := run(t, c.line, append([]string{"inspect", "output", "--template", file}, c.flags...)...)

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/troupe-engine/troupe/configs"
@@ -24,10 +26,20 @@ func Format(ctx context.Context, template *chat.Template, o output.DetectOptions
 	}
 	f, err := output.Named(f, toolParser, "")
 	if err != nil {
-		return f, configs.About(err, "tool-call-parser")
+		return f, configs.About(meant(err, toolParser, output.ToolParsers()), "tool-call-parser")
 	}
-	f, err = output.Named(f, "", reasoningParser)
-	return f, configs.About(err, "reasoning-parser")
+	if f, err = output.Named(f, "", reasoningParser); err != nil {
+		return f, configs.About(meant(err, reasoningParser, output.ReasoningParsers()), "reasoning-parser")
+	}
+	return f, nil
+}
+
+// meant adds the nearest name to the error about an unknown one.
+func meant(err error, name string, known []string) error {
+	if at := configs.Nearest(strings.ReplaceAll(name, "_", "-"), known); at != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, at)
+	}
+	return err
 }
 
 // formatInfo is a format as /server_info shows it.

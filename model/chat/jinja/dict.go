@@ -3,6 +3,7 @@ package jinja
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // Dict is a Python dict: it keeps the order in which keys came. Templates
@@ -24,6 +25,18 @@ func NewDict(n int) *Dict {
 func (d *Dict) Set(key string, v any) { d.putAs(key, key, v) }
 
 func (d *Dict) Get(key string) (any, bool) { return d.get(key) }
+
+// Delete takes a string key out, if it is there.
+func (d *Dict) Delete(key string) {
+	i := d.find(key)
+	if i < 0 {
+		return
+	}
+	d.keys, d.vals = slices.Delete(d.keys, i, i+1), slices.Delete(d.vals, i, i+1)
+	if d.index != nil {
+		d.reindex()
+	}
+}
 
 func (d *Dict) Len() int { return len(d.keys) }
 

@@ -73,7 +73,7 @@ func (c *compiler) numbersOf(e *evaluation, s *shape) {
 		multiples, ok := c.multiples[d]
 		if !ok {
 			if multiples, ok = c.numbers.multipleOf(d); !ok {
-				c.refuse(e.at, "multipleOf", "multiples of %s take too large an automaton", e.peek("multipleOf").text)
+				c.refuse(e.at, "multipleOf", "multiples of %s take too large an automaton; leave it out, or use a smaller number", e.peek("multipleOf").text)
 			}
 			c.multiples[d] = multiples
 		}

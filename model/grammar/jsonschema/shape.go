@@ -81,7 +81,7 @@ func (c *compiler) meetObjects(a, b []*objectCase) []*objectCase {
 
 func (c *compiler) countCases(n int, of string) {
 	if n > maxCases {
-		c.refuseHere(c.keyword, "its alternatives for %s multiply to more than %d", of, maxCases)
+		c.refuseHere(c.keyword, "its alternatives for %s multiply to more than %d; use fewer, or anyOf in place of oneOf", of, maxCases)
 	}
 }
 

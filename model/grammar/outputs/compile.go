@@ -21,8 +21,8 @@ type Options struct {
 	Grammar func(kind, text string) (cfg.Symbol, error)
 }
 
-// Compile adds the outputs that a spec, as JSON, allows to b and returns their symbol, and what it leaves
-// out of the schemas of tools that are not strict. An error that a part of the spec is to blame for is an
+// Compile adds the outputs that a spec, as JSON, allows to b. It returns their symbol, and what it
+// leaves out of the schemas of tools that are not strict. An error in a part of the spec is an
 // [*Error].
 func Compile(b *cfg.Builder, text []byte, o Options) (cfg.Symbol, []Omission, error) {
 	s, err := read(text)
