@@ -18,8 +18,12 @@ func function(name string, more ...object) object {
 
 func TestBadTools(t *testing.T) {
 	s := startDialogue(t, dialogues["hermes"])
-	tools := func(tools ...any) object { return object{"messages": list{question}, "tools": append(list{}, tools...)} }
-	choice := func(choice any) object { return merge(tools(function("f"), function("g")), object{"tool_choice": choice}) }
+	tools := func(tools ...any) object {
+		return object{"messages": list{question}, "tools": append(list{}, tools...)}
+	}
+	choice := func(choice any) object {
+		return merge(tools(function("f"), function("g")), object{"tool_choice": choice})
+	}
 	many := make(list, 513)
 	for i := range many {
 		many[i] = function("f")

@@ -68,7 +68,15 @@ func callsIn(messages any) (n int) {
 func (m *Model) plainHistory(messages *chat.List) *chat.List {
 	var made []any
 	var names = map[any]any{} // of tools, by the call's id
-	var last *chat.Dict       // with results
+	var results []string      // in a row
+	ended := func() {
+		if len(results) > 0 {
+			user := chat.NewDict(2)
+			user.Set("role", "user")
+			user.Set("content", strings.Join(results, "\n"))
+			made, results = append(made, user), results[:0]
+		}
+	}
 	for _, message := range messages.Items() {
 		role := member(message, "role")
 		calls, _ := member(message, "tool_calls").(*chat.List)
@@ -78,14 +86,7 @@ func (m *Model) plainHistory(messages *chat.List) *chat.List {
 			if name := names[member(message, "tool_call_id")]; name != nil {
 				text = fmt.Sprintf("Result of %s: %s", name, member(message, "content"))
 			}
-			if last == nil {
-				last = chat.NewDict(2)
-				last.Set("role", "user")
-				made = append(made, last)
-			} else {
-				text = member(last, "content").(string) + "\n" + text
-			}
-			last.Set("content", text)
+			results = append(results, text)
 			continue
 		case role == "assistant" && calls != nil && len(calls.Items()) > 0:
 			for _, call := range calls.Items() {
@@ -97,9 +98,10 @@ func (m *Model) plainHistory(messages *chat.List) *chat.List {
 			plain.Set("content", strings.TrimSpace(text+"\n"+plainCalls(calls)))
 			message = plain
 		}
-		last = nil
+		ended()
 		made = append(made, message)
 	}
+	ended()
 	return chat.NewList(made)
 }
 

@@ -293,7 +293,7 @@ func TestFieldsThatWouldChangeTheAnswer(t *testing.T) {
 			"no_repeat_ngram_size": {"no_repeat_ngram_size": 3}, "guidance_scale": {"guidance_scale": 1.5}, "cfg_scale": {"cfg_scale": 2}, "negative_prompt": {"negative_prompt": "war"},
 			"prompt_embeds": {"prompt_embeds": list{1.0}}, "do_sample": greedy, "repeat_last_n": penalty(object{"repeat_last_n": 64}), "penalize_nl": penalty(object{"penalize_nl": false}),
 			"penalize_newline": {"presence_penalty": 1, "penalize_newline": false},
-			"suffix": {"suffix": "end"}, "n_probs": {"n_probs": 3}, "audio": {"audio": object{}}, "max_output_tokens": {"max_output_tokens": 2}, "extra_body": {"extra_body": object{"top_k": 1}},
+			"suffix":           {"suffix": "end"}, "n_probs": {"n_probs": 3}, "audio": {"audio": object{}}, "max_output_tokens": {"max_output_tokens": 2}, "extra_body": {"extra_body": object{"top_k": 1}},
 		} {
 			a := put(path, fields)
 			e := errorOf(t, a)
