@@ -89,6 +89,12 @@ func (req *chatRequest) constrain(m *Model, talk *conversation, params *messages
 	if budget != nil && !talk.format.Thinks() {
 		talk.ignored, budget = append(talk.ignored, budgetName), nil
 	}
+	if budget != nil && talk.format.Reasoning.EndedByCall {
+		// The mark that ends thoughts has to come before calls, or it would be made to come in one.
+		ended := *talk.format
+		ended.Reasoning.EndedByCall = false
+		talk.format = &ended
+	}
 	spec := chatSpec(talk, content, budget != nil)
 	if spec == nil {
 		return nil
