@@ -133,12 +133,13 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 	if !f.Thinks() && len(f.Drop) == 0 && !t.may() {
 		return nil, nil
 	}
-	p := &chatParts{model: m, format: f, tools: t, before: talk.calls, silent: !given(req.Include, true),
+	p := &chatParts{model: m, format: f, before: talk.calls, silent: !given(req.Include, true),
 		visible: !given(req.SkipSpecialTokens, true), choices: make([]choiceParts, choices)}
 	p.options = output.Options{KeepReasoning: keep, Opened: f.Opened(talk.end)}
 	// A grammar allows complete calls only. Without one, a call is shown when it is one.
 	p.options.Hold = !req.on() || req.chosen == nil
 	if t.may() {
+		p.tools = &toolbox{callable: t.callable, legacy: t.legacy} // the rest is large, and not charged while the answer comes
 		for _, one := range t.callable {
 			p.options.Tools = append(p.options.Tools, output.Tool{Name: one.Name, Parameters: one.Parameters})
 		}

@@ -15,7 +15,7 @@ type chatParts struct {
 	model   *Model
 	format  *output.Format
 	options output.Options
-	tools   *toolbox
+	tools   *toolbox // with those that may be called only; nil: none may
 	// visible leaves special tokens in the content, as the client asked for.
 	visible bool
 	before  int  // calls in the conversation

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -93,5 +94,26 @@ func TestMergerJoins(t *testing.T) {
 	if len(got) != 4 || len(got[0].content) != 9*200_000 || got[1].reasoning != "thoughtthought" ||
 		*got[2].call != (callPart{0, "a", tool, "xy"}) || *got[3].call != (callPart{1, "b", nil, "z"}) {
 		t.Errorf("%d parts: %.40v", len(got), got)
+	}
+}
+
+// While an answer comes, it keeps of the tools only what may be called: a client can send many
+// large ones for a long time.
+func TestPartsKeepNoUnusedTools(t *testing.T) {
+	m := testModel(t)
+	m.Format = output.Format{Reasoning: output.Reasoning{Open: "<|user|>", Close: "<|end|>"}}
+	for choice, callable := range map[string]int{`"none"`: 0, `{"function": {"name": "g"}}`: 1} {
+		req := &chatRequest{calling: calling{Tools: []byte(`[{"function": {"name": "f"}}, {"function": {"name": "g"}}]`), ToolChoice: []byte(choice)}}
+		tools, err := req.calling.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := req.parts(m, &conversation{format: &m.Format, tools: tools}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cmp.Or(p.tools, &toolbox{}); len(got.callable) != callable || got.all != nil || got.shown != nil {
+			t.Errorf("%s: %+v", choice, got)
+		}
 	}
 }
