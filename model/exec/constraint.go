@@ -62,7 +62,11 @@ var (
 // later one, was wanted before it was made.
 func (s *constraints) open(r *messages.EngineRequest, output []int32, ready func(messages.RequestID)) *constraint {
 	c := &constraint{request: r, last: r.Prompt[len(r.Prompt)-1]}
-	c.mask.ready = func() { ready(r.ID) }
+	c.mask.ready = func() {
+		if !c.closed.Load() { // else it is no news of the row that the request may have now
+			ready(r.ID)
+		}
+	}
 	if s.store == nil {
 		c.fail(errNoGrammars)
 		return c

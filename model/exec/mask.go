@@ -31,9 +31,9 @@ func (m *mask) set(bits []uint32, err error) {
 	}
 }
 
-// want has ready called once the mask is made.
+// want has ready called once the mask is made, however often it is wanted before.
 func (m *mask) want() {
-	if !m.state.CompareAndSwap(making, wanted) {
+	if !m.state.CompareAndSwap(making, wanted) && m.state.Load() == made {
 		m.ready()
 	}
 }

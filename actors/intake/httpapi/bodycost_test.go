@@ -36,6 +36,9 @@ var places = map[string][]string{
 		`{"max_tokens": 1, "messages": %s}`,
 		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "chat_template_kwargs": {"x": %s}}`,
 		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "tools": %s}`,
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f", "description": %s}}]}`,
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "tool_choice": "required", "n": 8, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"enum": [%s]}}}}}]}`,
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": %s}}]}]}`,
 		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "stop": %s}`,
 		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "logit_bias": %s}`,
 		`{"max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "metadata": %s}`,
@@ -61,6 +64,7 @@ var values = map[string]func(w *bufio.Writer, size int){
 	"words":          func(w *bufio.Writer, size int) { repeat(w, `"`, `"`, "word, Wörter ", size) },
 	"one long word":  func(w *bufio.Writer, size int) { repeat(w, `"`, `"`, "a", size) },
 	"escapes":        func(w *bufio.Writer, size int) { repeat(w, `"`, `"`, `\u0061`, size) },
+	"lists as text":  func(w *bufio.Writer, size int) { repeat(w, `"[[]`, `]"`, ",[]", size) },
 	"nested arrays":  func(w *bufio.Writer, size int) { repeat(w, "", "", "[", size/2); repeat(w, "", "", "]", size/2) },
 	"nested objects": func(w *bufio.Writer, size int) { repeat(w, "", "", `{"a":`, size) },
 	"keys": func(w *bufio.Writer, size int) {

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"strings"
+
 	"github.com/troupe-engine/troupe/messages"
 )
 
@@ -67,12 +69,12 @@ func wholeParts(parts *chatParts, total *usage, logprobs bool) func(*messages.Ca
 	return func(out *messages.CallOutput, send func(chatChoice)) {
 		one := chatChoice{Index: out.Index, Message: chatMessage{Role: "assistant"}}
 		message := &one.Message
-		content := ""
+		var reasoning, content strings.Builder
 		parts.take(out, func(p part) {
 			switch c := p.call; {
 			case c == nil:
-				message.Reasoning += p.reasoning
-				content += p.content
+				reasoning.WriteString(p.reasoning)
+				content.WriteString(p.content)
 			case c.id != "":
 				message.ToolCalls = append(message.ToolCalls, newToolCall(c))
 			case c.tool != nil:
@@ -81,8 +83,9 @@ func wholeParts(parts *chatParts, total *usage, logprobs bool) func(*messages.Ca
 				message.ToolCalls[c.index].Function.Arguments += c.arguments
 			}
 		})
-		if content != "" || len(message.ToolCalls) == 0 {
-			message.Content = &content
+		message.Reasoning = reasoning.String()
+		if content.Len() > 0 || len(message.ToolCalls) == 0 {
+			message.Content = new(content.String())
 		}
 		if parts.tools != nil && parts.tools.legacy && len(message.ToolCalls) > 0 {
 			message.Function, message.ToolCalls = message.ToolCalls[0].Function, nil

@@ -8,8 +8,9 @@ import (
 )
 
 // modernise rewrites the parts of a message about calls that have an older or newer form
-// than chat templates know: function_call, the role function, and calls of custom tools.
-func modernise(message *chat.Dict, role, where string) *apiError {
+// than chat templates know: function_call, the role function, and calls of custom tools. left
+// is how many values the arguments of calls may still have.
+func modernise(message *chat.Dict, role, where string, left *int) *apiError {
 	dropEmpty(message)
 	if function := member(message, "function_call"); function != nil && role == "assistant" && member(message, "tool_calls") == nil {
 		if _, isObject := function.(*chat.Dict); !isObject {
@@ -46,6 +47,15 @@ func modernise(message *chat.Dict, role, where string) *apiError {
 		if _, hasName := member(member(call, "function"), "name").(string); !hasName {
 			return invalid(at, `%s must be an object such as {"id": "…", "type": "function", "function": {"name": "…", "arguments": "{…}"}}`, at)
 		}
+		function := member(call, "function").(*chat.Dict)
+		if member(function, "arguments") == nil {
+			function.Set("arguments", "{}")
+		}
+		if text, isText := member(function, "arguments").(string); isText {
+			if *left -= valuesIn(text); *left < 0 {
+				return invalid(at+".function.arguments", "the arguments of calls have more than %d values and keys (reached at %s); send fewer", own(maxValues), at)
+			}
+		}
 	}
 	return nil
 }
@@ -59,6 +69,23 @@ func dropEmpty(message *chat.Dict) {
 			message.Delete(key)
 		}
 	}
+}
+
+// valuesIn counts the values and keys of JSON in a text, or a few more. Arguments are such texts,
+// and templates get them as values, which take many times the memory.
+func valuesIn(text string) int {
+	n, quoted := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && (c == '[' || c == '{' || c == ',' || c == ':'):
+			n++
+		}
+	}
+	return n
 }
 
 // callsIn counts the calls in a conversation.
@@ -77,46 +104,53 @@ func callsIn(messages any) (n int) {
 
 // plainHistory writes calls and their results as text, for templates that do not know them:
 // calls as a JSON list, and results as messages of the user.
-func (m *Model) plainHistory(messages *chat.List) *chat.List {
+func (m *Model) plainHistory(messages *chat.List) (*chat.List, error) {
 	var made []any
 	var names = map[any]any{} // of tools, by the call's id
-	var last *chat.Dict       // with results
+	var results []string      // in a row
+	ended := func() {
+		if len(results) > 0 {
+			user := chat.NewDict(2)
+			user.Set("role", "user")
+			user.Set("content", strings.Join(results, "\n"))
+			made, results = append(made, user), results[:0]
+		}
+	}
 	for _, message := range messages.Items() {
 		role := member(message, "role")
 		calls, _ := member(message, "tool_calls").(*chat.List)
 		switch {
 		case role == "tool":
 			text := fmt.Sprintf("Result: %s", member(message, "content"))
-			if name := names[member(message, "tool_call_id")]; name != nil {
+			// A long name, once per result, could be far more than the client has sent.
+			if name, _ := names[member(message, "tool_call_id")].(string); name != "" && len(name) <= maxToolName {
 				text = fmt.Sprintf("Result of %s: %s", name, member(message, "content"))
 			}
-			if last == nil {
-				last = chat.NewDict(2)
-				last.Set("role", "user")
-				made = append(made, last)
-			} else {
-				text = member(last, "content").(string) + "\n" + text
-			}
-			last.Set("content", text)
+			results = append(results, text)
 			continue
 		case role == "assistant" && calls != nil && len(calls.Items()) > 0:
 			for _, call := range calls.Items() {
 				names[member(call, "id")] = member(member(call, "function"), "name")
 			}
 			text, _ := member(message, "content").(string)
+			written, err := plainCalls(calls)
+			if err != nil {
+				return nil, err
+			}
 			plain := chat.NewDict(2)
 			plain.Set("role", role)
-			plain.Set("content", strings.TrimSpace(text+"\n"+plainCalls(calls)))
+			plain.Set("content", strings.TrimSpace(text+"\n"+written))
 			message = plain
 		}
-		last = nil
+		ended()
 		made = append(made, message)
 	}
-	return chat.NewList(made)
+	ended()
+	return chat.NewList(made), nil
 }
 
 // plainCalls are calls as output.Plain reads them.
-func plainCalls(calls *chat.List) string {
+func plainCalls(calls *chat.List) (string, error) {
 	var list []any
 	for _, call := range calls.Items() {
 		function := member(call, "function")
@@ -131,28 +165,26 @@ func plainCalls(calls *chat.List) string {
 		one.Set("arguments", arguments)
 		list = append(list, one)
 	}
-	return chatJSON(chat.NewList(list))
-}
-
-// chatJSON is a client's value as text; "" if it is far too long, which the template finds, too.
-func chatJSON(value any) string {
-	text, _ := chat.JSON(value)
-	return text
+	return chat.JSON(chat.NewList(list))
 }
 
 // plainTools describes tools to a model whose template does not, at the begin of the
 // conversation: not every template has a place for a message of the system there.
-func plainTools(messages *chat.List, tools any) *chat.List {
+func plainTools(messages *chat.List, tools any) (*chat.List, error) {
+	described, err := chat.JSON(tools)
+	if err != nil {
+		return nil, err
+	}
 	items := append([]any(nil), messages.Items()...)
 	first, _ := items[0].(*chat.Dict)
 	made := chat.NewDict(first.Len())
 	for key, value := range first.All() {
 		if text, isText := value.(string); isText && key == "content" {
-			value = "You can call these tools: " + chatJSON(tools) + "\n" +
+			value = "You can call these tools: " + described + "\n" +
 				`To call them, answer with a JSON list only: [{"name": "…", "arguments": {…}}]` + "\n\n" + text
 		}
 		made.Set(key, value)
 	}
 	items[0] = made
-	return chat.NewList(items)
+	return chat.NewList(items), nil
 }

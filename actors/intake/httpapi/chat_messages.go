@@ -31,8 +31,9 @@ func checkMessages(value any) *apiError {
 	case len(list.Items()) == 0:
 		return invalid("messages", `"messages" is empty; send at least one message`)
 	}
+	left := maxValues
 	for i, one := range list.Items() {
-		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i)); err != nil {
+		if err := oneMessage(one, fmt.Sprintf("messages[%d]", i), &left); err != nil {
 			return err
 		}
 	}
@@ -52,7 +53,7 @@ func member(value any, key string) any {
 
 // oneMessage checks one message and rewrites what templates do not know. It must
 // have a role, and content or calls of tools; the template checks everything else.
-func oneMessage(value any, where string) *apiError {
+func oneMessage(value any, where string, left *int) *apiError {
 	role, isText := member(value, "role").(string)
 	switch {
 	case !isText:
@@ -64,7 +65,7 @@ func oneMessage(value any, where string) *apiError {
 	if role == "developer" {
 		message.Set("role", "system")
 	}
-	if err := modernise(message, role, where); err != nil {
+	if err := modernise(message, role, where, left); err != nil {
 		return err
 	}
 	switch content := member(value, "content").(type) {

@@ -94,6 +94,12 @@ func (req *chatRequest) constrain(m *Model, talk *conversation, params *messages
 	if budget != nil && !talk.format.Thinks() {
 		talk.ignored, budget = append(talk.ignored, budgetName), nil
 	}
+	if budget != nil && talk.format.Reasoning.EndedByCall {
+		// The mark that ends thoughts has to come before calls, or it would be made to come in one.
+		ended := *talk.format
+		ended.Reasoning.EndedByCall = false
+		talk.format = &ended
+	}
 	spec := chatSpec(talk, content, budget != nil)
 	if spec == nil {
 		return nil
@@ -132,12 +138,13 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 	if !f.Thinks() && len(f.Drop) == 0 && !t.may() {
 		return nil, nil
 	}
-	p := &chatParts{model: m, format: f, tools: t, before: talk.calls, silent: !given(req.Include, true),
+	p := &chatParts{model: m, format: f, before: talk.calls, silent: !given(req.Include, true),
 		visible: !given(req.SkipSpecialTokens, true), choices: make([]choiceParts, choices)}
 	p.options = output.Options{KeepReasoning: keep, Opened: f.Opened(talk.end)}
 	// A grammar allows complete calls only. Without one, a call is shown when it is one.
 	p.options.Hold = !req.on() || req.chosen == nil
 	if t.may() {
+		p.tools = &toolbox{callable: t.callable, legacy: t.legacy} // the rest is large, and not charged while the answer comes
 		for _, one := range t.callable {
 			p.options.Tools = append(p.options.Tools, output.Tool{Name: one.Name, Parameters: one.Parameters})
 		}

@@ -15,7 +15,7 @@ type chatParts struct {
 	model   *Model
 	format  *output.Format
 	options output.Options
-	tools   *toolbox
+	tools   *toolbox // with those that may be called only; nil: none may
 	// visible leaves special tokens in the content, as the client asked for.
 	visible bool
 	before  int  // calls in the conversation
@@ -25,10 +25,8 @@ type chatParts struct {
 
 // choiceParts is one output under way.
 type choiceParts struct {
-	parser  *output.Parser
-	bytes   int    // of the text so far
-	special string // what is missing of the text of a special token
-	token   string // that token's text
+	parser *output.Parser
+	bytes  int // of the text so far
 
 	thoughts int // tokens
 	calls    int // complete ones
@@ -75,24 +73,27 @@ func (c *chatParts) take(out *messages.CallOutput, send func(part)) {
 		text = strings.TrimSuffix(text, "\uFFFD")
 	}
 	for i, t := range out.Tokens {
-		start, end := t.TextOffset-one.bytes, len(text)
+		at, end := t.TextOffset-one.bytes, len(text)
 		if i+1 < len(out.Tokens) {
 			end = out.Tokens[i+1].TextOffset - one.bytes
 		}
-		start, end = min(max(start, from), len(text)), min(max(end, from), len(text))
-		add(one.push(text[from:start], c.visible))
+		start := min(max(at, from), len(text))
+		end = min(max(end, start), len(text))
+		add(one.parser.Push(text[from:start]))
 		thinking := one.parser.Reasoning()
-		if c.model.Tokenizer.IsSpecial(t.Token) {
-			one.token = string(c.model.Tokenizer.TokenBytes(t.Token))
-			one.special = one.token
+		// If the end of a special token could have become a stop string, its begin came without
+		// the token and was read as text. Then the end is, too: together they may be a mark.
+		if !c.visible && at >= from && c.model.Tokenizer.IsSpecial(t.Token) {
+			add(one.pushSpecial(text[start:end], string(c.model.Tokenizer.TokenBytes(t.Token))))
+		} else {
+			add(one.parser.Push(text[start:end]))
 		}
-		add(one.push(text[start:end], c.visible))
 		if thinking || one.parser.Reasoning() {
 			one.thoughts++
 		}
 		from = end
 	}
-	add(one.push(text[from:], c.visible))
+	add(one.parser.Push(text[from:]))
 	one.bytes += len(text)
 	if out.Finish != nil {
 		add(one.parser.Finish(c.cut(out.Finish)))
@@ -101,25 +102,17 @@ func (c *chatParts) take(out *messages.CallOutput, send func(part)) {
 	m.flush()
 }
 
-// push reads a piece of text. The text of a special token may come in pieces, too, if it
-// could have become a stop string.
-func (o *choiceParts) push(text string, visible bool) []output.Event {
-	if text == "" {
+// pushSpecial reads text that begins with a special token, or with a part of one that a stop
+// string has cut.
+func (o *choiceParts) pushSpecial(text, token string) []output.Event {
+	rest, whole := strings.CutPrefix(text, token)
+	switch {
+	case whole && rest == "":
+		return o.parser.PushSpecial(token)
+	case whole:
+		return append(slices.Clone(o.parser.PushSpecial(token)), o.parser.Push(rest)...)
+	case strings.HasPrefix(token, text):
 		return nil
-	}
-	if n := min(len(o.special), len(text)); n > 0 {
-		if o.special = o.special[n:]; o.special != "" {
-			return nil
-		}
-		token := o.token
-		if o.token = ""; visible {
-			return o.parser.Push(token + text[n:])
-		}
-		events := slices.Clone(o.parser.PushSpecial(token))
-		if text = text[n:]; text == "" {
-			return events
-		}
-		return append(events, o.parser.Push(text)...)
 	}
 	return o.parser.Push(text)
 }
@@ -150,6 +143,8 @@ func (c *chatParts) event(o *choiceParts, e *output.Event, m *merger) {
 			return
 		}
 		m.add(part{call: &callPart{index: e.Index, arguments: e.Text}})
+	case output.CallBroken: // deeper than the parser takes
+		o.inputOf = nil
 	case output.CallClosed:
 		o.calls++
 		o.endInput(m, customText)
@@ -219,27 +214,41 @@ func (c *chatParts) finish(out *messages.CallOutput) *string {
 // merger joins neighbours of one kind.
 type merger struct {
 	send func(part)
-	last part
+	last part // without its text
+	text []byte
 }
 
 func (m *merger) add(p part) {
-	last := &m.last
+	last, text := &m.last, ""
+	joins := false
 	switch {
-	case p.reasoning != "" && last.reasoning != "":
-		last.reasoning += p.reasoning
-	case p.content != "" && last.content != "":
-		last.content += p.content
-	case p.call != nil && p.call.id == "" && last.call != nil && last.call.index == p.call.index:
-		last.call.arguments += p.call.arguments
+	case p.call != nil:
+		text, p.call.arguments = p.call.arguments, ""
+		joins = p.call.id == "" && last.call != nil && last.call.index == p.call.index
+	case p.reasoning != "":
+		text, joins = p.reasoning, last.reasoning != ""
 	default:
+		text, joins = p.content, last.content != ""
+	}
+	if !joins {
 		m.flush()
 		m.last = p
 	}
+	m.text = append(m.text, text...)
 }
 
 func (m *merger) flush() {
-	if m.last != (part{}) {
-		m.send(m.last)
+	p, text := m.last, string(m.text)
+	m.last, m.text = part{}, m.text[:0]
+	switch {
+	case p.call != nil:
+		p.call.arguments = text
+	case p.reasoning != "":
+		p.reasoning = text
+	case p.content != "":
+		p.content = text
+	default:
+		return
 	}
-	m.last = part{}
+	m.send(p)
 }

@@ -56,12 +56,16 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 	if shown || talk.calls > 0 {
 		template = m.toolTemplate()
 	}
-	in := chat.Input{Messages: m.history(template, req.Messages.value.(*chat.List), talk), Now: s.Now(), Extra: args,
-		AddGenerationPrompt: given(req.AddGenerationPrompt, true)}
+	in := chat.Input{Now: s.Now(), Extra: args, AddGenerationPrompt: given(req.AddGenerationPrompt, true)}
+	var failed error
+	in.Messages, failed = m.history(template, req.Messages.value.(*chat.List), talk)
 	if shown && template.HasVariable("tools") {
 		in.Tools = talk.tools.shown
 	}
-	prompt, failed := m.encodeChat(r.Context(), template, in, s.rules.Load().SpecialTokens)
+	var prompt prompt
+	if failed == nil {
+		prompt, failed = m.encodeChat(r.Context(), template, in, s.rules.Load().SpecialTokens)
+	}
 	var long promptTooLong
 	switch {
 	case failed != nil && r.Context().Err() != nil:
@@ -78,14 +82,17 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 }
 
 // history makes the messages what a template of the model understands.
-func (m *Model) history(template *chat.Template, messages *chat.List, talk *conversation) any {
+func (m *Model) history(template *chat.Template, messages *chat.List, talk *conversation) (prepared any, err error) {
 	if talk.calls > 0 && !template.Mentions("tool_calls") {
-		messages = m.plainHistory(messages)
+		messages, err = m.plainHistory(messages)
 	}
-	if talk.tools != nil && talk.tools.shown != nil && !template.HasVariable("tools") {
-		messages = plainTools(messages, talk.tools.shown)
+	if err == nil && talk.tools != nil && talk.tools.shown != nil && !template.HasVariable("tools") {
+		messages, err = plainTools(messages, talk.tools.shown)
 	}
-	return m.Format.History.Prepare(messages)
+	if err != nil {
+		return nil, m.unrendered(err)
+	}
+	return m.Format.History.Prepare(messages), nil
 }
 
 // templateArgs reads chat_template_kwargs, further variables for the template.
@@ -110,6 +117,14 @@ func templateArgs(value any) (map[string]any, *apiError) {
 // promptTooLong is the error of a chat prompt with too many tokens or bytes.
 type promptTooLong struct{ error }
 
+// unrendered is an error of rendering as a promptTooLong, if it is one.
+func (m *Model) unrendered(err error) error {
+	if long, is := errors.AsType[*chat.LengthError](err); is {
+		return promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; shorten the messages, or the tools if there are any", long.Bytes, long.Max, m.Context-1)}
+	}
+	return err
+}
+
 // EncodeChat applies the model's template to a conversation and tokenises the
 // prompt. It sets the fields of the input that depend on the model. Special tokens
 // come only from the template, so none is added. A prompt that is far too long for
@@ -127,21 +142,13 @@ func (m *Model) encodeChat(ctx context.Context, template *chat.Template, in chat
 	if specialTokens != SpecialTokensParse {
 		in.Follow, _ = tok.SpecialMarks() // too many are refused with the prompt
 	}
-	remedy := "shorten the messages"
-	if in.Tools != nil {
-		remedy = "shorten the messages or the tools"
-	}
 	rendered, err := template.RenderFollowed(ctx, in)
-	var long *chat.LengthError
-	switch {
-	case errors.As(err, &long):
-		return p, promptTooLong{fmt.Errorf("the prompt, or a text in it, has at least %d bytes, but this server accepts at most %d, because prompts have at most %d tokens; %s", long.Bytes, long.Max, m.Context-1, remedy)}
-	case err != nil:
-		return p, err
+	if err != nil {
+		return p, m.unrendered(err)
 	}
 	ids := tok.Encode(rendered.Text, tokenizer.EncodeOptions{ParseSpecial: true, Plain: rendered.Client, Max: m.counted()})
 	if len(ids) > m.counted() {
-		return p, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; %s", m.counted(), m.Context-1, remedy)}
+		return p, promptTooLong{fmt.Errorf("the prompt has more than %d tokens, but this server accepts prompts of at most %d; shorten the messages, or the tools if there are any", m.counted(), m.Context-1)}
 	}
 	return prompt{ids, rendered.Text}, nil
 }

@@ -66,6 +66,8 @@ func TestToolsInThePrompt(t *testing.T) {
 			[]string{`{"name": "f", "arguments": {}}`, "Result: 42"}, nil},
 		"a custom call": {object{"messages": list{question, object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "1", "type": "custom", "custom": object{"name": "c", "input": "x = 1"}}}}, object{"role": "tool", "tool_call_id": "1", "content": "done"}}},
 			[]string{`{"name": "c", "arguments": {"input": "x = 1"}}`}, nil},
+		"a call without arguments": {object{"messages": list{question, object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "1", "type": "function", "function": object{"name": "f"}}}}, object{"role": "tool", "tool_call_id": "1", "content": "done"}}},
+			[]string{`{"name": "f", "arguments": {}}`}, nil},
 		"earlier thoughts": {object{"messages": list{question, object{"role": "assistant", "content": "No.", "reasoning": "Why?"}, question}}, []string{"<think>\nWhy?\n</think>\n\nNo."}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

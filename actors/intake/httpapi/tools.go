@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -123,7 +124,7 @@ type toolJSON struct {
 
 type functionJSON struct {
 	Name        *string         `json:"name"`
-	Description *string         `json:"description"`
+	Description onlyText        `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      *bool           `json:"strict"`
 	Format      *struct {
@@ -133,6 +134,16 @@ type functionJSON struct {
 			Definition string `json:"definition"`
 		} `json:"grammar"`
 	} `json:"format"`
+}
+
+// onlyText is a text that is checked and not kept: the template gets the client's JSON.
+type onlyText struct{}
+
+func (onlyText) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '"' && string(raw) != "null" {
+		return errors.New("the description must be a text")
+	}
+	return nil
 }
 
 func (t *toolbox) readOne(raw []byte, at string) (one tool, shown any, err *apiError) {

@@ -2,6 +2,8 @@ package output
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +41,9 @@ func (t *tool) typesOf(key string) types {
 		var root map[string]any
 		if json.Unmarshal(t.parameters, &root) == nil {
 			properties, _ := root["properties"].(map[string]any)
-			for name, schema := range properties {
-				t.types[name] = schemaTypes(root, schema, 0)
+			r := typeReader{root: root, refs: map[string]types{}}
+			for _, name := range slices.Sorted(maps.Keys(properties)) { // cycles are read alike each time
+				t.types[name] = r.types(properties[name], 0)
 			}
 		}
 	}
@@ -50,11 +53,21 @@ func (t *tool) typesOf(key string) types {
 	return anything
 }
 
-// schemaTypes returns the types that a schema allows, or a superset. It follows at most 16
-// schemas in a row.
-func schemaTypes(root map[string]any, schema any, depth int) types {
+// typeReader reads the types of schemas within a root. The schema behind a reference is read once:
+// one that refers to itself many times would take for ever.
+type typeReader struct {
+	root  map[string]any
+	refs  map[string]types // anything while the schema behind it is being read
+	depth int              // references in a row
+}
+
+// maxNested and maxRefs bound how many schemas, and references, are followed in a row.
+const maxNested, maxRefs = 16, 64
+
+// types returns the types that a schema allows, or a superset.
+func (r *typeReader) types(schema any, depth int) types {
 	s, ok := schema.(map[string]any)
-	if !ok || depth > 16 {
+	if !ok || depth > maxNested {
 		return anything
 	}
 	ts := anything
@@ -78,22 +91,38 @@ func schemaTypes(root map[string]any, schema any, depth int) types {
 		if list, ok := s[word].([]any); ok {
 			var some types
 			for _, one := range list {
-				some |= schemaTypes(root, one, depth+1)
+				some |= r.types(one, depth+1)
 			}
 			ts &= some
 		}
 	}
 	if list, ok := s["allOf"].([]any); ok {
 		for _, one := range list {
-			ts &= schemaTypes(root, one, depth+1)
+			ts &= r.types(one, depth+1)
 		}
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		ts &= schemaTypes(root, resolve(root, ref), depth+1)
+		ts &= r.behind(ref)
 	}
 	if ts == 0 {
 		return anything
 	}
+	return ts
+}
+
+// behind returns the types of the schema that a reference names.
+func (r *typeReader) behind(ref string) types {
+	if ts, known := r.refs[ref]; known {
+		return ts
+	}
+	if r.depth == maxRefs {
+		return anything
+	}
+	r.refs[ref] = anything
+	r.depth++
+	ts := r.types(resolve(r.root, ref), 0)
+	r.depth--
+	r.refs[ref] = ts
 	return ts
 }
 
