@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -144,8 +145,11 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 	// A grammar allows complete calls only. Without one, a call is shown when it is one.
 	p.options.Hold = !req.on() || req.chosen == nil
 	if t.may() {
-		p.tools = &toolbox{callable: t.callable, legacy: t.legacy} // the rest is large, and not charged while the answer comes
+		// Their JSON is a part of the body, which is large and not charged while the answer comes.
+		p.tools = &toolbox{legacy: t.legacy}
 		for _, one := range t.callable {
+			one.Parameters = bytes.Clone(one.Parameters)
+			p.tools.callable = append(p.tools.callable, one)
 			p.options.Tools = append(p.options.Tools, output.Tool{Name: one.Name, Parameters: one.Parameters})
 		}
 	}

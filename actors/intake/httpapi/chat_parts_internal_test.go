@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -103,7 +104,8 @@ func TestPartsKeepNoUnusedTools(t *testing.T) {
 	m := testModel(t)
 	m.Format = output.Format{Reasoning: output.Reasoning{Open: "<|user|>", Close: "<|end|>"}}
 	for choice, callable := range map[string]int{`"none"`: 0, `{"function": {"name": "g"}}`: 1} {
-		req := &chatRequest{calling: calling{Tools: []byte(`[{"function": {"name": "f"}}, {"function": {"name": "g"}}]`), ToolChoice: []byte(choice)}}
+		body := []byte(`[{"function": {"name": "f"}}, {"function": {"name": "g", "parameters": {"type": "object"}}}]`)
+		req := &chatRequest{calling: calling{Tools: body, ToolChoice: []byte(choice)}}
 		tools, err := req.calling.read()
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +116,12 @@ func TestPartsKeepNoUnusedTools(t *testing.T) {
 		}
 		if got := cmp.Or(p.tools, &toolbox{}); len(got.callable) != callable || got.all != nil || got.shown != nil {
 			t.Errorf("%s: %+v", choice, got)
+		}
+		clear(body)
+		for i := range p.options.Tools {
+			if !json.Valid(p.options.Tools[i].Parameters) || !json.Valid(p.tools.callable[i].Parameters) {
+				t.Errorf("%s: the parameters are a part of the body", choice)
+			}
 		}
 	}
 }

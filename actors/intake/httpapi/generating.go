@@ -40,6 +40,7 @@ func generating[B any](s *Server, prepare func(*http.Request, *B) (*plan, *apiEr
 		if err != nil {
 			return err
 		}
+		p.grammar = nil // it knows places in the body, which is large and not needed any more
 		for _, name := range p.ignored {
 			job.left.ignore(name)
 		}
