@@ -88,18 +88,28 @@ func valuesIn(text string) int {
 	return n
 }
 
-// callsIn counts the calls in a conversation.
-func callsIn(messages any) (n int) {
+// callsIn counts the calls in a conversation, and returns their ids.
+func callsIn(messages any) (n int, ids map[string]bool) {
 	list, _ := messages.(*chat.List)
 	if list == nil {
-		return 0
+		return 0, nil
 	}
 	for _, message := range list.Items() {
-		if calls, ok := member(message, "tool_calls").(*chat.List); ok {
-			n += len(calls.Items())
+		calls, isList := member(message, "tool_calls").(*chat.List)
+		if !isList {
+			continue
+		}
+		if ids == nil {
+			ids = map[string]bool{}
+		}
+		for _, call := range calls.Items() {
+			n++
+			if id, isText := member(call, "id").(string); isText {
+				ids[id] = true
+			}
 		}
 	}
-	return n
+	return n, ids
 }
 
 // plainHistory writes calls and their results as text, for templates that do not know them:

@@ -139,7 +139,7 @@ func (req *chatRequest) parts(m *Model, talk *conversation, choices int) (*chatP
 	if !f.Thinks() && len(f.Drop) == 0 && !t.may() {
 		return nil, nil
 	}
-	p := &chatParts{model: m, format: f, before: talk.calls, silent: !given(req.Include, true),
+	p := &chatParts{model: m, format: f, before: talk.calls, taken: talk.callIDs, silent: !given(req.Include, true),
 		visible: !given(req.SkipSpecialTokens, true), choices: make([]choiceParts, choices)}
 	p.options = output.Options{KeepReasoning: keep, Opened: f.Opened(talk.end)}
 	// A grammar allows complete calls only. Without one, a call is shown when it is one.

@@ -18,8 +18,9 @@ type chatParts struct {
 	tools   *toolbox // with those that may be called only; nil: none may
 	// visible leaves special tokens in the content, as the client asked for.
 	visible bool
-	before  int  // calls in the conversation
-	silent  bool // thoughts are left out of the answer
+	before  int             // calls in the conversation
+	taken   map[string]bool // their ids
+	silent  bool            // thoughts are left out of the answer
 	choices []choiceParts
 }
 
@@ -162,7 +163,7 @@ func (o *choiceParts) endInput(m *merger, text func(arguments []byte) string) {
 // id is the id of a call: the model's, if it is one that others do not have.
 func (c *chatParts) id(o *choiceParts, e *output.Event) string {
 	id := e.ID
-	if id == "" || len(id) > maxCallID || slices.Contains(o.ids, id) {
+	if id == "" || len(id) > maxCallID || c.taken[id] || slices.Contains(o.ids, id) {
 		var random [24]byte
 		rand.Read(random[:]) // never fails
 		id = c.format.ID.New(e.Name, c.before+e.Index, random)

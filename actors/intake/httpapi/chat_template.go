@@ -20,11 +20,12 @@ const (
 
 // conversation is a chat as the model sees it, and how its answer is read.
 type conversation struct {
-	ids    []int32
-	end    string // of the prompt's text
-	calls  int    // in the messages
-	tools  *toolbox
-	format *output.Format
+	ids     []int32
+	end     string // of the prompt's text
+	calls   int    // in the messages
+	callIDs map[string]bool
+	tools   *toolbox
+	format  *output.Format
 
 	ignored []string // parameters without effect
 }
@@ -43,7 +44,8 @@ func (s *Server) renderChat(r *http.Request, m *Model, req *chatRequest, args ma
 	if err := checkMessages(req.Messages.value); err != nil {
 		return nil, err
 	}
-	talk := &conversation{calls: callsIn(req.Messages.value)}
+	talk := &conversation{}
+	talk.calls, talk.callIDs = callsIn(req.Messages.value)
 	var err *apiError
 	if talk.tools, err = req.calling.read(); err != nil {
 		return nil, err

@@ -282,4 +282,9 @@ func TestIdsOfCalls(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("%d calls", len(seen))
 	}
+	earlier := object{"role": "assistant", "content": nil, "tool_calls": list{object{"id": "a", "type": "function", "function": object{"name": "time", "arguments": "{}"}}}}
+	got = post(t, s, "/v1/chat/completions", object{"messages": list{question, earlier, question}, "tools": weatherTools, "max_tokens": 300})
+	if id := at(t, got, "choices", 0, "message", "tool_calls", 0, "id"); id == "a" {
+		t.Error("an id comes twice in a conversation")
+	}
 }
