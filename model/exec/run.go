@@ -54,8 +54,14 @@ func (c *constraint) ahead(tokens []int32, known bool) error {
 	return nil
 }
 
-// quick is ahead where the grammar knows everything. It offers the mask.
-func (c *constraint) quick(tokens []int32) bool {
+// quick is ahead where the grammar knows everything. It offers the mask. After a panic, which
+// would be a bug, a job does the work, whose panics end the row only.
+func (c *constraint) quick(tokens []int32) (done bool) {
+	defer func() {
+		if recover() != nil {
+			done = false
+		}
+	}()
 	if c.ahead(tokens, true) != nil {
 		return false
 	}
