@@ -36,5 +36,5 @@ var serviceLink = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_
 
 // notSettings are other variables with the prefix, of commands and of tests.
 var notSettings = map[string]bool{"TROUPE_CONFIG": true, "TROUPE_URL": true,
-	"TROUPE_ALONE": true, "TROUPE_BINARY": true, "TROUPE_CHAOS": true, "TROUPE_CLUSTER_LOGS": true, "TROUPE_CONFORMANCE": true, "TROUPE_CUDA_DEVICE": true, "TROUPE_CUDA_H": true, "TROUPE_CUDA_MUTANTS": true, "TROUPE_CUDA_SANITIZE": true, "TROUPE_CUDA_TESTS": true, "TROUPE_CUDA_TILES": true, "TROUPE_ETCD": true, "TROUPE_FAKE_CUDA": true, "TROUPE_GOLDEN_OUTPUTS": true, "TROUPE_TOOLS": true, "TROUPE_PICTURES": true,
+	"TROUPE_ALONE": true, "TROUPE_ASSISTANT": true, "TROUPE_BINARY": true, "TROUPE_CHAOS": true, "TROUPE_CLUSTER_LOGS": true, "TROUPE_CONFORMANCE": true, "TROUPE_CUDA_DEVICE": true, "TROUPE_CUDA_H": true, "TROUPE_CUDA_MUTANTS": true, "TROUPE_CUDA_SANITIZE": true, "TROUPE_CUDA_TESTS": true, "TROUPE_CUDA_TILES": true, "TROUPE_ETCD": true, "TROUPE_FAKE_CUDA": true, "TROUPE_GOLDEN_OUTPUTS": true, "TROUPE_TOOLS": true, "TROUPE_PICTURES": true,
 	"TROUPE_SEED": true, "TROUPE_SOAK": true, "TROUPE_SOAK_TIME": true}
