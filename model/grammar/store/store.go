@@ -7,7 +7,6 @@
 //   - At most [Options.Compilers] grammars are compiled at a time; others wait for their turn.
 //     Who stops waiting does not stop the compilation, which others may need.
 //   - A compilation that panics is an error of its callers, and of nothing else.
-//   - One that takes long goes on at a low priority (on Linux), so that the device computes on.
 package store
 
 import (
@@ -20,7 +19,6 @@ import (
 	"math"
 	"runtime/debug"
 	"sync"
-	"time"
 	"weak"
 
 	"github.com/troupe-engine/troupe/model/grammar"
@@ -171,15 +169,11 @@ func (s *Store) fill(e *entry, src grammar.Source) {
 		close(e.done)
 		s.evict()
 	}()
-	defer lowerLater(longCompilation)()
 	e.grammar, e.err = grammar.Compile(src, s.vocab, s.opt.Limits)
 	if e.err == nil { // what every request with it needs first
 		e.err = e.grammar.Matcher().Mask(make([]uint32, s.vocab.Words()))
 	}
 }
-
-// longCompilation is when a compilation leaves the cores to others. Most take a millisecond.
-const longCompilation = 50 * time.Millisecond
 
 // used is what all grammars hold that are kept or in use.
 func (s *Store) used() int {
