@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"github.com/troupe-engine/troupe/model"
 	"github.com/troupe-engine/troupe/model/bundled"
 	"github.com/troupe-engine/troupe/model/grammar"
@@ -169,27 +167,7 @@ func TestConformanceCertainJSON(t *testing.T) {
 	for _, name := range names {
 		all = append(all, newCanonical(t, model.Directory(os.DirFS(conformance.Path(t, "tokenizers", name)))))
 	}
-	f, err := os.Open(conformance.Path(t, "structured", "maskbench.jsonl.xz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := json.NewDecoder(r)
-	for i := 0; d.More(); i++ {
-		var c struct {
-			Schema json.RawMessage
-			Tests  []struct {
-				Valid bool
-				Data  json.RawMessage
-			}
-		}
-		if err := d.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
+	for i, c := range conformance.Schemas(t) {
 		if i%40 != 0 {
 			continue
 		}

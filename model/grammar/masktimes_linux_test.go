@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/troupe-engine/troupe/model/grammar/vocab"
 	"github.com/troupe-engine/troupe/model/tokenizer"
 	"github.com/troupe-engine/troupe/testkit/conformance"
-	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,15 +54,6 @@ func TestConformanceMaskTimes(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	v, tok := llama3Vocabulary(t)
-	f, err := os.Open(conformance.Path(t, "structured", "maskbench.jsonl.xz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stride := 1
 	if testing.Short() {
 		stride = 20
@@ -72,19 +61,7 @@ func TestConformanceMaskTimes(t *testing.T) {
 	var compile, first, masks durations
 	var sizes []int
 	words := make([]uint32, v.Words())
-	d := json.NewDecoder(r)
-	for i := 0; d.More(); i++ {
-		var c struct {
-			Name   string
-			Schema json.RawMessage
-			Tests  []struct {
-				Valid bool
-				Data  json.RawMessage
-			}
-		}
-		if err := d.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
+	for i, c := range conformance.Schemas(t) {
 		if i%stride != 0 {
 			continue
 		}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/ulikunitz/xz"
 )
 
 // Text is a line of tokenizers/*.vectors.jsonl: a text and what reference
@@ -27,7 +30,25 @@ type Logits struct {
 	Greedy []int32       `json:"greedy"`       // what follows at temperature 0
 }
 
-// Lines reads a file of JSON values, one a line. There is at least one.
+// Schema is a line of structured/maskbench.jsonl.xz: a schema, and what it accepts and rejects.
+type Schema struct {
+	Name       string          `json:"name"`
+	LLGuidance string          `json:"llguidance"` // pass, refused or wrong
+	Schema     json.RawMessage `json:"schema"`
+	Tests      []struct {
+		Valid bool            `json:"valid"`
+		Data  json.RawMessage `json:"data"`
+	} `json:"tests"`
+}
+
+// Schemas reads MaskBench.
+func Schemas(t testing.TB) []Schema {
+	t.Helper()
+	return Lines[Schema](t, Path(t, "structured", "maskbench.jsonl.xz"))
+}
+
+// Lines reads a file of JSON values, one a line; its name ends in .xz if it is packed. There is
+// at least one.
 func Lines[V any](t testing.TB, file string) []V {
 	t.Helper()
 	f, err := os.Open(file)
@@ -35,8 +56,14 @@ func Lines[V any](t testing.TB, file string) []V {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	var from io.Reader = f
+	if filepath.Ext(file) == ".xz" {
+		if from, err = xz.NewReader(f); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
 	var all []V
-	for d := json.NewDecoder(f); ; {
+	for d := json.NewDecoder(from); ; {
 		var v V
 		if err := d.Decode(&v); errors.Is(err, io.EOF) {
 			break

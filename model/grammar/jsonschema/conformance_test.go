@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -16,43 +15,7 @@ import (
 	"github.com/troupe-engine/troupe/model/grammar/earley"
 	"github.com/troupe-engine/troupe/model/grammar/jsonschema"
 	"github.com/troupe-engine/troupe/testkit/conformance"
-	"github.com/ulikunitz/xz"
 )
-
-// benchCase is a line of maskbench.jsonl.
-type benchCase struct {
-	Name       string          `json:"name"`
-	LLGuidance string          `json:"llguidance"`
-	Schema     json.RawMessage `json:"schema"`
-	Tests      []struct {
-		Valid bool            `json:"valid"`
-		Data  json.RawMessage `json:"data"`
-	} `json:"tests"`
-}
-
-// xzLines reads the JSON values of a compressed file.
-func xzLines[V any](t *testing.T, file string) []V {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []V
-	for d := json.NewDecoder(r); ; {
-		var v V
-		if err := d.Decode(&v); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, v)
-	}
-}
 
 // layouts are the ways in which an instance is written.
 func layouts(t *testing.T, data []byte) []string {
@@ -159,7 +122,7 @@ func keywordOf(err error) string {
 }
 
 func TestConformanceMaskBench(t *testing.T) {
-	cases := xzLines[benchCase](t, conformance.Path(t, "structured", "maskbench.jsonl.xz"))
+	cases := conformance.Schemas(t)
 	passed, refused, byKeyword := tally{}, 0, tally{}
 	rejects, accepts := 0, 0
 	slowest, worst := time.Duration(0), ""
@@ -251,7 +214,7 @@ func suiteDifference(draft, file, data string) string {
 }
 
 func TestConformanceSuite(t *testing.T) {
-	cases := xzLines[suiteCase](t, conformance.Path(t, "structured", "jsonschema_suite.jsonl.xz"))
+	cases := conformance.Lines[suiteCase](t, conformance.Path(t, "structured", "jsonschema_suite.jsonl.xz"))
 	text, err := os.ReadFile(conformance.Path(t, "structured", "jsonschema_suite_remotes.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ var otherIntegers = map[string]bool{"Github_trivial---o41599.json": true}
 // TestConformanceGrammarSamples draws samples of the schemas of MaskBench. All of them end,
 // are texts of their grammar, and are valid for the oracle.
 func TestConformanceGrammarSamples(t *testing.T) {
-	cases := xzLines[benchCase](t, conformance.Path(t, "structured", "maskbench.jsonl.xz"))
+	cases := conformance.Schemas(t)
 	v := vocabulary(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn, schemas := 0, 0

@@ -202,7 +202,7 @@ func checkSamples(t *testing.T, name string, schema []byte, random *rand.Rand, s
 }
 
 func TestConformanceSamples(t *testing.T) {
-	cases := xzLines[benchCase](t, conformance.Path(t, "structured", "maskbench.jsonl.xz"))
+	cases := conformance.Schemas(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn, open, schemas := 0, 0, 0
 	for i, c := range cases {
