@@ -11,7 +11,7 @@ import (
 func (c *compiler) lowerObject(symbol cfg.Symbol, o *objectCase) {
 	var body []cfg.Symbol
 	if o = c.listed(o); o.ordered {
-		body = c.sequence(o)
+		body = c.sequence(o, c.json)
 	} else {
 		bag, _ := c.bag(o, c.json)
 		body = []cfg.Symbol{c.b.Bag("properties", bag)}
@@ -86,7 +86,7 @@ func (c *compiler) others(o *objectCase, keys regex.Term) regex.Term {
 }
 
 // sequence lowers the props of an object that has all of them, in their order.
-func (c *compiler) sequence(o *objectCase) []cfg.Symbol {
+func (c *compiler) sequence(o *objectCase, write func(entry) []cfg.Symbol) []cfg.Symbol {
 	var list []cfg.Symbol
 	for _, p := range o.props {
 		if !p.required {
@@ -95,7 +95,7 @@ func (c *compiler) sequence(o *objectCase) []cfg.Symbol {
 		if len(list) > 0 {
 			list = append(list, c.comma)
 		}
-		list = append(list, c.key(c.speller.literal(p.name)), c.symbol(p.value))
+		list = append(list, write(entry{p.name, false, true, c.speller.literal(p.name), p.value})...)
 	}
 	return list
 }

@@ -69,16 +69,7 @@ func (c *compiler) members(root *value, m Members) (members cfg.Symbol, none boo
 // lowerMembers adds the members of o to symbol, and reports whether there may be none.
 func (c *compiler) lowerMembers(symbol cfg.Symbol, o *objectCase, w *memberWriter) (none bool) {
 	if o.ordered {
-		var list []cfg.Symbol
-		for _, p := range o.props {
-			if !p.required {
-				continue // it must not stand there
-			}
-			if len(list) > 0 {
-				list = append(list, c.comma)
-			}
-			list = append(list, w.entry(entry{p.name, false, true, c.speller.literal(p.name), p.value})...)
-		}
+		list := c.sequence(o, w.entry)
 		if len(list) == 0 {
 			return true
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/troupe-engine/troupe/model/grammar/cfg"
 )
 
 // kind is the type of a JSON value.
@@ -74,7 +76,7 @@ func (v *value) pointer() string {
 	var b strings.Builder
 	for i := len(parts) - 1; i >= 0; i-- {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(parts[i]))
+		b.WriteString(cfg.PointerPart(parts[i]))
 	}
 	return b.String()
 }

@@ -85,7 +85,7 @@ func fieldsOf(at string, text []byte, known ...string) (map[string]json.RawMessa
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
-			return nil, invalid(at+"/"+escape(name), "unknown field", "the fields are "+strings.Join(known, ", "))
+			return nil, invalid(at+"/"+cfg.PointerPart(name), "unknown field", "the fields are "+strings.Join(known, ", "))
 		}
 	}
 	return fields, nil
@@ -151,6 +151,3 @@ func (s *Spec) check() error {
 func invalid(at, reason, remedy string) error {
 	return &Error{at, &cfg.Error{Reason: reason, Remedy: remedy}}
 }
-
-// escape writes a name as a part of a JSON pointer.
-func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/troupe-engine/troupe/model/grammar/cfg"
 	"github.com/troupe-engine/troupe/model/grammar/regex"
@@ -257,7 +256,7 @@ func (c *compiler) object(source json.RawMessage, at string) (*object, error) {
 }
 
 func (o *object) fail(field, reason string) error {
-	return &cfg.Error{At: o.at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field), Reason: reason}
+	return &cfg.Error{At: o.at + "/" + cfg.PointerPart(field), Reason: reason}
 }
 
 func (o *object) wrap(field string, err error) error {
