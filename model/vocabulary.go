@@ -51,6 +51,21 @@ func Vocabulary(tok *tokenizer.Tokenizer, ends []int32, rows int) (*vocab.Vocabu
 	return vocab.New(t)
 }
 
+// Vocabulary returns the model's tokenizer, and its vocabulary for grammars. Logits beyond the
+// tokenizer's ids are not in it, so no mask allows them.
+func (f Files) Vocabulary() (*tokenizer.Tokenizer, *vocab.Vocabulary, error) {
+	tok, err := f.Tokenizer()
+	if err != nil {
+		return nil, nil, err
+	}
+	ends, err := f.EndTokens(tok)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := Vocabulary(tok, ends, 0)
+	return tok, v, err
+}
+
 // EndTokens returns the tokens that end an output: those of the configuration, or if it has
 // none, or there is no configuration, tok's. The rest of the configuration need not be
 // supported.

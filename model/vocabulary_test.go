@@ -20,15 +20,7 @@ import (
 // vocabularyOf makes the vocabulary of a model's files.
 func vocabularyOf(t *testing.T, files model.Files) (*tokenizer.Tokenizer, *vocab.Vocabulary) {
 	t.Helper()
-	tok, err := files.Tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends, err := files.EndTokens(tok)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := model.Vocabulary(tok, ends, 0)
+	tok, v, err := files.Vocabulary()
 	if err != nil {
 		t.Fatal(err)
 	}

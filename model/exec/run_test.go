@@ -24,16 +24,7 @@ import (
 // bundledGrammars are for the vocabulary of the embedded model.
 func bundledGrammars(t testing.TB) *store.Store {
 	t.Helper()
-	files := model.Directory(bundled.FS())
-	tok, err := files.Tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends, err := files.EndTokens(tok)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := model.Vocabulary(tok, ends, 0)
+	_, v, err := model.Directory(bundled.FS()).Vocabulary()
 	if err != nil {
 		t.Fatal(err)
 	}

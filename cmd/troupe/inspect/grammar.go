@@ -77,16 +77,7 @@ type grammarReader struct {
 }
 
 func newGrammarReader(files model.Files) (*grammarReader, error) {
-	tok, err := files.Tokenizer()
-	if err != nil {
-		return nil, err
-	}
-	ends, err := files.EndTokens(tok)
-	if err != nil {
-		return nil, err
-	}
-	// Logits beyond the tokenizer's ids are never allowed, so their number does not matter.
-	v, err := model.Vocabulary(tok, ends, 0)
+	tok, v, err := files.Vocabulary()
 	if err != nil {
 		return nil, err
 	}
