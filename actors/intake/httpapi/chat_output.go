@@ -37,9 +37,7 @@ func (s *separation) keep() (bool, *apiError) {
 // formatFor is the format of the answer to a request with tools, or without (nil).
 func (m *Model) formatFor(t *toolbox) (*output.Format, *apiError) {
 	switch {
-	case !t.may():
-		return &m.Format, nil
-	case m.knowsTools():
+	case !t.may(), m.knowsTools():
 		return &m.Format, nil
 	case t.required:
 		plain := output.Plain(m.Format)

@@ -136,7 +136,7 @@ func (m *Model) EncodeChat(ctx context.Context, in chat.Input, specialTokens str
 	return p.ids, err
 }
 
-// encodeChat is EncodeChat with one of the model's templates. It returns the prompt's text, too.
+// encodeChat does what EncodeChat does, with any template of the model. It also returns the prompt's text.
 func (m *Model) encodeChat(ctx context.Context, template *chat.Template, in chat.Input, specialTokens string) (p prompt, err error) {
 	tok := m.Tokenizer
 	in.BOS, in.EOS = tok.BOSText(), tok.EOSText()

@@ -133,7 +133,7 @@ func TestFaultyGrammars(t *testing.T) {
 	add("no schema", object{"response_format": object{"type": "json_schema"}}, "response_format.json_schema", "no schema; send")
 	add("a schema beside text", object{"response_format": object{"type": "text", "json_schema": object{"schema": object{}}}}, "response_format.json_schema", "which the type text does not have")
 	add("a string of no format", object{"format": "xml"}, "format", `it must be "json", or a JSON schema as an object`)
-	add("a type that is no string", object{"regex": 5}, "regex", "a string")
+	add("a number in place of a string", object{"regex": 5}, "regex", "a string")
 	faulty("a class that is open", object{"regex": "[a"}, "regex", "regex cannot be used")
 	faulty("counts of counts", object{"regex": "((a{1,1000}){1,1000}){1,1000}"}, "regex", "regex cannot be used")
 	faulty("no choice", object{"guided_choice": list{}}, "guided_choice", "at least one string")
@@ -176,7 +176,7 @@ func (s slow) Get(ctx context.Context, src grammar.Source) (*grammar.Grammar, er
 	return s.Grammars.Get(ctx, src)
 }
 
-// While grammars are compiled, other requests are served, and a client has so many at most.
+// While grammars are compiled, other requests are served. The compilations of one client are bounded.
 func TestCompilationsDelayNobodyElse(t *testing.T) {
 	held := slow{may: make(chan struct{}), waiting: make(chan struct{}, 100)}
 	s := testserver.Start(t, testserver.Options{Grammars: func(of httpapi.Grammars) httpapi.Grammars {

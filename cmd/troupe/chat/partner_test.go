@@ -114,7 +114,7 @@ func TestChatChoosesAModel(t *testing.T) {
 	}
 }
 
-// What a model thinks is shown before its answer, and is no part of the conversation.
+// What a model thinks is shown before its answer, and is not sent back with the conversation.
 func TestChatShowsThoughts(t *testing.T) {
 	var body string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

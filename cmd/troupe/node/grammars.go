@@ -9,7 +9,7 @@ import (
 )
 
 // newGrammars makes a store of grammars for a model with a number of logits. The error says why
-// its outputs cannot be constrained, which is no obstacle to other requests.
+// its outputs cannot be constrained. Other requests are served.
 func newGrammars(name string, tok *tokenizer.Tokenizer, ends []int32, logits int) (*store.Store, error) {
 	v, err := model.Vocabulary(tok, ends, logits)
 	if err != nil {
