@@ -52,23 +52,12 @@ func fragments(f output.Format, random *rand.Rand) []string {
 // TestHostileTextsAreRead draws outputs from a vocabulary of pieces of marks and calls, so that
 // free text and values often look like something else.
 func TestHostileTextsAreRead(t *testing.T) {
-	const samples = 8
 	total, odd := 0, 0
 	eachSpec(func(name string, s outputs.Spec, special bool) {
 		random := rand.New(rand.NewPCG(uint64(len(name)), 11))
 		v := newVocabularyWith(t, s.Format, special, fragments(s.Format, random), nil)
 		g, r := compile(t, v, s), newReader(t, s)
-		for range samples {
-			text, err := g.Sample(random)
-			if err != nil {
-				t.Errorf("%s: %v after %.300q", name, err, text)
-				return
-			}
-			m, err := r.read(text)
-			if err != nil {
-				t.Errorf("%s: %v\nin %q\nread as %+v", name, err, text, m)
-				return
-			}
+		eachSample(t, name, g, r, random, func(text string, m output.Message) {
 			plain := m.Reasoning == "" && len(m.Calls) == 0 && s.Format.Messages == nil && len(s.Format.Drop) == 0 && !strings.Contains(text, ">>>all")
 			if plain && !s.Required && s.Content == nil && m.Content != text && !strings.Contains(text, s.Format.Reasoning.Close) {
 				t.Errorf("%s: %q is read as content %q", name, text, m.Content)
@@ -76,7 +65,7 @@ func TestHostileTextsAreRead(t *testing.T) {
 			if total++; strings.Contains(m.Content+m.Reasoning, "name") {
 				odd++
 			}
-		}
+		})
 	})
 	t.Logf("%d samples, %d of them with a piece of a call in free text", total, odd)
 }

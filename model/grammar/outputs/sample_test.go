@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/troupe-engine/troupe/model/chat/output"
+	"github.com/troupe-engine/troupe/model/grammar"
 	"github.com/troupe-engine/troupe/model/grammar/outputs"
 )
 
@@ -161,9 +162,27 @@ func eachSpec(f func(name string, s outputs.Spec, special bool)) {
 	}
 }
 
+// eachSample draws outputs of a grammar and reads each as a server does, until one is read wrong.
+func eachSample(t *testing.T, name string, g *grammar.Grammar, r *reader, random *rand.Rand, f func(text string, m output.Message)) {
+	t.Helper()
+	const samples = 8
+	for range samples {
+		text, err := g.Sample(random)
+		if err != nil {
+			t.Errorf("%s: %v after %.300q", name, err, text)
+			return
+		}
+		m, err := r.read(text)
+		if err != nil {
+			t.Errorf("%s: %v\nin %q\nread as %+v", name, err, text, m)
+			return
+		}
+		f(text, m)
+	}
+}
+
 // TestSamplesAreRead draws outputs from the masks alone and reads them as a server does.
 func TestSamplesAreRead(t *testing.T) {
-	const samples = 8
 	total, calls, thoughts := 0, map[string]int{}, map[string]int{}
 	eachSpec(func(name string, s outputs.Spec, special bool) {
 		g, r := compile(t, newVocabulary(t, s.Format, special, "<|call|>", "<|return|>", "<|calls|>"), s), newReader(t, s)
@@ -171,21 +190,11 @@ func TestSamplesAreRead(t *testing.T) {
 			t.Errorf("%s: left out: %v", name, left)
 		}
 		random := rand.New(rand.NewPCG(uint64(len(name)), 7))
-		for range samples {
-			text, err := g.Sample(random)
-			if err != nil {
-				t.Errorf("%s: %v after %.300q", name, err, text)
-				return
-			}
-			m, err := r.read(text)
-			if err != nil {
-				t.Errorf("%s: %v\nin %q\nread as %+v", name, err, text, m)
-				return
-			}
+		eachSample(t, name, g, r, random, func(_ string, m output.Message) {
 			total++
 			calls[s.Format.Name] += len(m.Calls)
 			thoughts[s.Format.Name] += len(m.Reasoning)
-		}
+		})
 	})
 	for _, f := range output.Formats() {
 		if calls[f.Name] == 0 || thoughts[f.Name] == 0 {
